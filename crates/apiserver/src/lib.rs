@@ -1,0 +1,7 @@
+//! The Kubernetes API in one process.
+
+#![allow(dead_code)] // scaffold: removed when the service uses every module
+
+mod field;
+mod schema;
+mod status;

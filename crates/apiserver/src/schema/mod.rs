@@ -1,0 +1,225 @@
+//! What a kind's objects look like.
+//!
+//! One [`Schema`] type serves built-in kinds (read from the generated tables) and custom ones (read
+//! from a `CustomResourceDefinition`). Pruning, defaulting, validation, ownership of fields, strategic
+//! merge, `OpenAPI` publication and protobuf decoding all walk it.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+/// The shape of a value.
+#[derive(Debug, Default)]
+pub(crate) struct Schema {
+    /// The JSON type; none where any type, or int-or-string, may stand.
+    pub kind: Option<Type>,
+    /// Whether `null` is a value of its own here rather than an absent one.
+    pub nullable: bool,
+    /// The fields of an object.
+    pub properties: BTreeMap<String, SchemaRef>,
+    /// What an object may hold beside `properties`.
+    pub additional: Additional,
+    /// The items of a list.
+    pub items: Option<SchemaRef>,
+    /// The value of an absent field.
+    pub default: Option<Value>,
+    /// `x-kubernetes-preserve-unknown-fields`.
+    pub preserve_unknown: bool,
+    /// `x-kubernetes-embedded-resource`.
+    pub embedded_resource: bool,
+    /// `x-kubernetes-int-or-string`, or the built-in `IntOrString`.
+    pub int_or_string: bool,
+    /// Whether a list is one value, a set, or keyed.
+    pub list: ListType,
+    /// Whether an object is one value (`x-kubernetes-map-type: atomic`).
+    pub atomic_map: bool,
+    /// Value checks; boxed because most nodes have none.
+    pub checks: Option<Box<Checks>>,
+    /// What the built-in Go type says of each field beyond its shape, by JSON name.
+    pub members: Option<Box<BTreeMap<String, Member>>>,
+}
+
+/// A JSON type of the schema language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    Object,
+    Array,
+    String,
+    Integer,
+    Number,
+    Boolean,
+}
+
+impl Type {
+    /// As the schema language spells it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Type::Object => "object",
+            Type::Array => "array",
+            Type::String => "string",
+            Type::Integer => "integer",
+            Type::Number => "number",
+            Type::Boolean => "boolean",
+        }
+    }
+}
+
+/// What an object may hold beside its named properties.
+#[derive(Debug, Default)]
+pub(crate) enum Additional {
+    /// Nothing: unknown fields are pruned.
+    #[default]
+    None,
+    /// `additionalProperties: true`.
+    Any,
+    /// A map with values of one shape.
+    Values(SchemaRef),
+}
+
+/// How a list's items are told apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ListType {
+    /// The list is one value.
+    #[default]
+    Atomic,
+    /// Scalars, each at most once.
+    Set,
+    /// Objects told apart by these fields.
+    Map(Vec<String>),
+}
+
+/// `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PatchStrategy {
+    /// Lists are merged rather than replaced.
+    pub merge: bool,
+    /// Fields absent from the patch are cleared unless listed in `$retainKeys`.
+    pub retain_keys: bool,
+    /// The field that tells list items apart.
+    pub merge_key: Option<String>,
+}
+
+/// Value checks of `OpenAPI` and `x-kubernetes-validations`.
+#[derive(Debug, Default)]
+pub(crate) struct Checks {
+    pub required: Vec<String>,
+    pub format: Option<String>,
+    pub pattern: Option<String>,
+    pub minimum: Option<f64>,
+    pub maximum: Option<f64>,
+    pub exclusive_minimum: bool,
+    pub exclusive_maximum: bool,
+    pub multiple_of: Option<f64>,
+    pub min_length: Option<u64>,
+    pub max_length: Option<u64>,
+    pub min_items: Option<u64>,
+    pub max_items: Option<u64>,
+    pub unique_items: bool,
+    pub min_properties: Option<u64>,
+    pub max_properties: Option<u64>,
+    pub enumeration: Vec<Value>,
+    pub all_of: Vec<SchemaRef>,
+    pub any_of: Vec<SchemaRef>,
+    pub one_of: Vec<SchemaRef>,
+    pub not: Option<SchemaRef>,
+    pub rules: Vec<Rule>,
+}
+
+/// One `x-kubernetes-validations` entry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rule {
+    pub rule: String,
+    pub message: Option<String>,
+    pub message_expression: Option<String>,
+    pub reason: Option<String>,
+    pub field_path: Option<String>,
+    pub optional_old_self: bool,
+}
+
+/// A field of a built-in type: how it is written when unset, sent as protobuf, and patched.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Member {
+    /// What stands in the object when the field is unset or zero.
+    pub presence: Presence,
+    /// Its protobuf number; none for types that have no protobuf form.
+    pub proto: Option<u32>,
+    /// How a strategic merge patch treats it.
+    pub patch: PatchStrategy,
+    /// The value that an absent field stands for (keys of keyed lists need it).
+    pub default: Option<Value>,
+}
+
+/// How a Go field's JSON tag and type treat an unset value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// A pointer: absent when unset, kept when set to a zero value.
+    #[default]
+    Pointer,
+    /// Dropped when zero or empty (`omitempty` on a scalar, list or map).
+    OmitZero,
+    /// Written always; the zero value when unset (`null` for lists and maps, `{}` for structs).
+    Always,
+}
+
+/// A schema, or the name of one in the built-in tables that is read when first looked at.
+///
+/// Built-in definitions refer to each other, some (`JSONSchemaProps`) to themselves; they are read once
+/// per process and shared by every server in it.
+#[derive(Clone, Debug)]
+pub(crate) enum SchemaRef {
+    /// Of a custom kind.
+    Owned(Arc<Schema>),
+    /// Of the built-in tables.
+    Builtin(&'static Definition),
+}
+
+impl SchemaRef {
+    /// Wraps a schema made at run time.
+    pub(crate) fn new(schema: Schema) -> Self {
+        SchemaRef::Owned(Arc::new(schema))
+    }
+}
+
+impl Deref for SchemaRef {
+    type Target = Schema;
+
+    fn deref(&self) -> &Schema {
+        match self {
+            SchemaRef::Owned(schema) => schema,
+            SchemaRef::Builtin(definition) => definition.schema(),
+        }
+    }
+}
+
+/// A named schema of the built-in tables.
+pub(crate) struct Definition {
+    /// Its name in `OpenAPI`, e.g. `io.k8s.api.core.v1.PodSpec`.
+    pub name: String,
+    source: &'static str,
+    read: fn(&'static str) -> Schema,
+    cell: OnceLock<Schema>,
+}
+
+impl std::fmt::Debug for Definition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The schema may refer to itself, so only its name is printed.
+        f.write_str(&self.name)
+    }
+}
+
+impl Definition {
+    /// A definition whose text is read by `read` when first needed.
+    pub(crate) const fn new(name: String, source: &'static str, read: fn(&'static str) -> Schema) -> Self {
+        Definition { name, source, read, cell: OnceLock::new() }
+    }
+
+    /// The text it was generated as.
+    pub(crate) const fn source(&self) -> &'static str {
+        self.source
+    }
+
+    fn schema(&self) -> &Schema {
+        self.cell.get_or_init(|| (self.read)(self.source))
+    }
+}
