@@ -5,3 +5,4 @@
 mod field;
 mod schema;
 mod status;
+mod store;

@@ -1,0 +1,547 @@
+//! Every object, at every retained revision.
+//!
+//! One counter numbers all writes. A [`Collection`] holds the newest state of one resource as an ordered
+//! map of serialised objects, and the events that led there. From the two, any retained revision can be
+//! listed, and any watch continued, without copies of the state: the value of a key at revision `r` is
+//! what its first event after `r` replaced.
+//!
+//! Guarantees:
+//! - a write is visible to reads, lists and watches in revision order, all or nothing;
+//! - with a [`disk`] behind it, nothing is shown to anybody before it is durable;
+//! - history is bounded by count and bytes; asking for more is [`Expired`], never a wrong answer.
+
+pub(crate) mod disk;
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use disk::Disk;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Bound;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::watch;
+
+/// A point in the store's history. Zero is before everything.
+pub(crate) type Revision = u64;
+
+/// The resource that objects are stored under: `group/plural`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct CollectionId(Arc<str>);
+
+impl CollectionId {
+    /// The collection of a resource.
+    pub(crate) fn new(group: &str, plural: &str) -> Self {
+        CollectionId(format!("{group}/{plural}").into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Group and plural.
+    pub(crate) fn parts(&self) -> (&str, &str) {
+        self.0.split_once('/').unwrap_or(("", &self.0))
+    }
+}
+
+/// An object's place in its collection. Ordered as lists are: by namespace, then name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Key {
+    /// Empty for cluster-scoped objects.
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+}
+
+impl Key {
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Key { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+/// One object as of one revision.
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub key: Key,
+    pub revision: Revision,
+    /// The serialised object, `metadata.resourceVersion` included.
+    pub json: Bytes,
+    labels: OnceLock<Box<BTreeMap<String, String>>>,
+}
+
+impl Object {
+    pub(crate) fn new(key: Key, revision: Revision, json: Bytes) -> Self {
+        Object { key, revision, json, labels: OnceLock::new() }
+    }
+
+    /// The object as a tree.
+    pub(crate) fn value(&self) -> Value {
+        // What the store holds was serialised by the store.
+        serde_json::from_slice(&self.json).unwrap_or(Value::Null)
+    }
+
+    /// The object's labels, read once when somebody first selects by them.
+    pub(crate) fn labels(&self) -> &BTreeMap<String, String> {
+        #[derive(serde::Deserialize, Default)]
+        struct Meta {
+            #[serde(default)]
+            labels: Option<BTreeMap<String, String>>,
+        }
+        #[derive(serde::Deserialize, Default)]
+        struct Labelled {
+            #[serde(default)]
+            metadata: Meta,
+        }
+        self.labels.get_or_init(|| {
+            let read: Labelled = serde_json::from_slice(&self.json).unwrap_or_default();
+            Box::new(read.metadata.labels.unwrap_or_default())
+        })
+    }
+}
+
+/// A change of one object.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub revision: Revision,
+    /// The new state; for a deletion the last state, under the deletion's revision.
+    pub object: Arc<Object>,
+    /// The state that was replaced.
+    pub previous: Option<Arc<Object>>,
+    pub fate: Fate,
+    line: OnceLock<Bytes>,
+}
+
+impl Event {
+    /// `ADDED`, `MODIFIED` or `DELETED`, as somebody who watches everything sees it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match (self.fate, &self.previous) {
+            (Fate::Removed, _) => "DELETED",
+            (Fate::Kept, None) => "ADDED",
+            (Fate::Kept, Some(_)) => "MODIFIED",
+        }
+    }
+
+    /// The bytes that history keeps alive for this event, beyond the newest state.
+    fn pinned_bytes(&self) -> usize {
+        let removed = if self.fate == Fate::Removed { self.object.json.len() } else { 0 };
+        removed + self.previous.as_ref().map_or(0, |o| o.json.len())
+    }
+
+    /// The event as a watch sends it to whoever watches everything; serialised once for all of them.
+    pub(crate) fn line(&self) -> Bytes {
+        self.line.get_or_init(|| event_line(self.kind(), &self.object.json)).clone()
+    }
+}
+
+/// A watch event around an already serialised object.
+pub(crate) fn event_line(kind: &str, object: &[u8]) -> Bytes {
+    let mut line = Vec::with_capacity(object.len() + kind.len() + 24);
+    line.extend_from_slice(b"{\"type\":\"");
+    line.extend_from_slice(kind.as_bytes());
+    line.extend_from_slice(b"\",\"object\":");
+    line.extend_from_slice(object);
+    line.extend_from_slice(b"}\n");
+    line.into()
+}
+
+/// The revision asked for is no longer retained.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Expired {
+    /// The oldest revision that still is.
+    pub oldest: Revision,
+}
+
+/// Why a write did not happen; the store is unchanged.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The object is not at the expected revision; it is this now, or gone.
+    Changed(Option<Arc<Object>>),
+    /// The write could not be made durable.
+    Disk(String),
+}
+
+/// A part of a list, as of one revision.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// The objects in order.
+    pub items: Vec<Arc<Object>>,
+    /// The revision they are all as of.
+    pub revision: Revision,
+}
+
+/// How much history is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retention {
+    pub events_max: usize,
+    /// Of superseded and deleted objects.
+    pub bytes_max: usize,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Retention { events_max: 10_000, bytes_max: 32 << 20 }
+    }
+}
+
+struct Collection {
+    objects: BTreeMap<Key, Arc<Object>>,
+    events: VecDeque<Arc<Event>>,
+    changed: watch::Sender<Revision>,
+}
+
+impl Default for Collection {
+    fn default() -> Self {
+        Collection { objects: BTreeMap::new(), events: VecDeque::new(), changed: watch::Sender::new(0) }
+    }
+}
+
+struct State {
+    revision: Revision,
+    /// Every event up to this one has been dropped from history.
+    compacted: Revision,
+    collections: HashMap<CollectionId, Collection>,
+    /// Which collection each retained event belongs to, oldest first.
+    history: VecDeque<(Revision, CollectionId)>,
+    history_bytes: usize,
+}
+
+/// See the [module](self).
+pub(crate) struct Store {
+    state: RwLock<State>,
+    /// The newest revision that may be shown to anybody.
+    durable: watch::Sender<Revision>,
+    retention: Retention,
+    disk: Option<Disk>,
+}
+
+impl Store {
+    /// An empty store that lives as long as the process.
+    pub(crate) fn in_memory(retention: Retention) -> Self {
+        Self::with(retention, 1, HashMap::new(), None)
+    }
+
+    /// The store kept in a directory.
+    pub(crate) fn open(path: &std::path::Path, retention: Retention) -> Result<Arc<Self>, disk::DiskError> {
+        let (disk, loaded) = Disk::open(path)?;
+        let mut collections: HashMap<CollectionId, Collection> = HashMap::new();
+        for (id, object) in loaded.objects {
+            collections.entry(id).or_default().objects.insert(object.key.clone(), Arc::new(object));
+        }
+        let store = Arc::new(Self::with(retention, loaded.revision.max(1), collections, Some(disk)));
+        if let Some(disk) = &store.disk {
+            disk.start(Arc::downgrade(&store));
+        }
+        Ok(store)
+    }
+
+    fn with(
+        retention: Retention,
+        revision: Revision,
+        collections: HashMap<CollectionId, Collection>,
+        disk: Option<Disk>,
+    ) -> Self {
+        let state = State {
+            revision,
+            compacted: revision,
+            collections,
+            history: VecDeque::new(),
+            history_bytes: 0,
+        };
+        Store { state: RwLock::new(state), durable: watch::Sender::new(revision), retention, disk }
+    }
+
+    // A panic while the lock is held cannot leave a half-made change: every change to the state below is
+    // made after all that could panic. So a poisoned lock is taken over.
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest revision.
+    pub(crate) fn revision(&self) -> Revision {
+        self.read().revision
+    }
+
+    /// Waits until `revision` may be shown. At once for a store in memory.
+    pub(crate) async fn shown(&self, revision: Revision) -> Result<(), Refused> {
+        if self.disk.is_none() || *self.durable.borrow() >= revision {
+            return Ok(());
+        }
+        let mut durable = self.durable.subscribe();
+        let gone = |_| Refused::Disk("the store is closed".into());
+        durable.wait_for(|at| *at >= revision || self.failed()).await.map_err(gone)?;
+        if *self.durable.borrow() >= revision {
+            return Ok(());
+        }
+        Err(Refused::Disk(self.failure()))
+    }
+
+    fn failed(&self) -> bool {
+        self.disk.as_ref().is_some_and(|disk| disk.failure().is_some())
+    }
+
+    fn failure(&self) -> String {
+        self.disk.as_ref().and_then(Disk::failure).unwrap_or_default()
+    }
+
+    /// The newest state of one object.
+    pub(crate) fn get(&self, id: &CollectionId, key: &Key) -> Option<Arc<Object>> {
+        self.read().collections.get(id)?.objects.get(key).cloned()
+    }
+
+    /// How many objects a collection holds.
+    pub(crate) fn count(&self, id: &CollectionId) -> usize {
+        self.read().collections.get(id).map_or(0, |c| c.objects.len())
+    }
+
+    /// The objects of a namespace (or all), as of a revision (or now), that come after `after`.
+    pub(crate) fn list(
+        &self,
+        id: &CollectionId,
+        namespace: Option<&str>,
+        at: Option<Revision>,
+        after: Option<&Key>,
+    ) -> Result<Listing, Expired> {
+        let state = self.read();
+        let revision = at.unwrap_or(state.revision);
+        if revision < state.compacted {
+            return Err(Expired { oldest: state.compacted });
+        }
+        let Some(collection) = state.collections.get(id) else {
+            return Ok(Listing { items: Vec::new(), revision });
+        };
+        let inside = |key: &Key| namespace.is_none_or(|ns| *key.namespace == *ns);
+        let start = match (after, namespace) {
+            (Some(key), _) => Bound::Excluded(key.clone()),
+            (None, Some(ns)) => Bound::Included(Key::new(ns, "")),
+            (None, None) => Bound::Unbounded,
+        };
+        let newest = collection.objects.range((start.clone(), Bound::Unbounded));
+        let newest = newest.take_while(|(key, _)| inside(key));
+        if revision == state.revision {
+            return Ok(Listing { items: newest.map(|(_, o)| o.clone()).collect(), revision });
+        }
+        // What each key changed since then held at that time.
+        let mut past: BTreeMap<&Key, Option<&Arc<Object>>> = BTreeMap::new();
+        for event in collection.events.range(collection.position_after(revision)..) {
+            past.entry(&event.object.key).or_insert(event.previous.as_ref());
+        }
+        let mut items: BTreeMap<&Key, Arc<Object>> =
+            newest.filter(|(key, _)| !past.contains_key(key)).map(|(k, o)| (k, o.clone())).collect();
+        let begins = |key: &Key| match &start {
+            Bound::Included(from) => key >= from,
+            Bound::Excluded(from) => key > from,
+            Bound::Unbounded => true,
+        };
+        for (key, object) in past {
+            if let (Some(object), true, true) = (object, inside(key), begins(key)) {
+                items.insert(key, object.clone());
+            }
+        }
+        Ok(Listing { items: items.into_values().collect(), revision })
+    }
+
+    /// Writes `tree`, or removes the object whose last state it is, if the object still is at revision
+    /// `expected` (none: absent). Gives the object as stored, or as its `DELETED` event shows it.
+    pub(crate) fn commit(
+        &self,
+        id: &CollectionId,
+        key: &Key,
+        expected: Option<Revision>,
+        mut tree: Value,
+        fate: Fate,
+    ) -> Result<Arc<Object>, Refused> {
+        if self.failed() {
+            return Err(Refused::Disk(self.failure()));
+        }
+        let mut guard = self.write();
+        let state = &mut *guard;
+        let previous = state.collections.get(id).and_then(|c| c.objects.get(key)).cloned();
+        if previous.as_ref().map(|o| o.revision) != expected {
+            return Err(Refused::Changed(previous));
+        }
+        let revision = state.revision + 1;
+        tree["metadata"]["resourceVersion"] = revision.to_string().into();
+        let json: Bytes = serde_json::to_vec(&tree).map_err(|e| Refused::Disk(e.to_string()))?.into();
+        let object = Arc::new(Object::new(key.clone(), revision, json));
+        let event = Event { revision, object: object.clone(), previous, fate, line: OnceLock::new() };
+        state.record(id, Arc::new(event));
+        state.compact(self.retention);
+        if let Some(disk) = &self.disk {
+            disk.enqueue(id, &object, fate);
+        } else {
+            self.durable.send_replace(revision);
+            state.announce(id, revision);
+        }
+        Ok(object)
+    }
+
+    /// Called by the disk when everything up to `revision` is safe.
+    fn made_durable(&self, revision: Revision) {
+        let state = self.read();
+        self.durable.send_replace(revision);
+        for collection in state.collections.values() {
+            collection.changed.send_if_modified(|at| {
+                let newest = collection.events.back().map_or(0, |e| e.revision).min(revision);
+                let later = newest > *at;
+                *at = newest.max(*at);
+                later
+            });
+        }
+    }
+
+    /// Called by the disk when writes after `revision` could not be made safe: takes them back. Nobody
+    /// has seen them, and whoever waits for one is told.
+    fn take_back(&self, revision: Revision) {
+        let mut state = self.write();
+        while state.history.back().is_some_and(|(at, _)| *at > revision) {
+            if let Some((_, id)) = state.history.pop_back()
+                && let Some(collection) = state.collections.get_mut(&id)
+                && let Some(event) = collection.events.pop_back()
+            {
+                match &event.previous {
+                    Some(object) => collection.objects.insert(object.key.clone(), object.clone()),
+                    None => collection.objects.remove(&event.object.key),
+                };
+            }
+        }
+        state.revision = revision;
+        self.durable.send_modify(|_| {});
+    }
+
+    /// Follows a collection from after `from`.
+    pub(crate) fn follow(&self, id: &CollectionId, from: Revision) -> Result<Follower, Expired> {
+        let mut state = self.write();
+        if from < state.compacted {
+            return Err(Expired { oldest: state.compacted });
+        }
+        let changed = state.collections.entry(id.clone()).or_default().changed.subscribe();
+        Ok(Follower { id: id.clone(), position: from, changed })
+    }
+
+    /// The state now, together with a follower that continues from it.
+    pub(crate) fn list_and_follow(&self, id: &CollectionId, namespace: Option<&str>) -> (Listing, Follower) {
+        loop {
+            if let Ok(listing) = self.list(id, namespace, None, None)
+                && let Ok(follower) = self.follow(id, listing.revision)
+            {
+                return (listing, follower);
+            }
+        }
+    }
+
+    /// Woken whenever anything at all has changed.
+    pub(crate) fn changes(&self) -> watch::Receiver<Revision> {
+        self.durable.subscribe()
+    }
+
+    /// Every retained event after `from`, in order, with its collection.
+    pub(crate) fn events_after(&self, from: Revision) -> Result<Vec<(CollectionId, Arc<Event>)>, Expired> {
+        let state = self.read();
+        if from < state.compacted {
+            return Err(Expired { oldest: state.compacted });
+        }
+        let shown = *self.durable.borrow();
+        let start = state.history.partition_point(|(at, _)| *at <= from);
+        let entries = state.history.range(start..).take_while(|(at, _)| *at <= shown);
+        Ok(entries
+            .filter_map(|(at, id)| {
+                let collection = state.collections.get(id)?;
+                let event = collection.events.get(collection.position_after(at - 1))?;
+                Some((id.clone(), event.clone()))
+            })
+            .collect())
+    }
+
+    /// The collections that hold or held anything.
+    pub(crate) fn collections(&self) -> Vec<CollectionId> {
+        self.read().collections.keys().cloned().collect()
+    }
+
+    /// Forgets all history: whoever asks for an older revision is told that it expired.
+    pub(crate) fn compact_all(&self) {
+        let mut state = self.write();
+        state.compact(Retention { events_max: 0, bytes_max: 0 });
+        state.compacted = state.revision;
+    }
+}
+
+/// What becomes of an object by a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Kept,
+    Removed,
+}
+
+/// A place in a collection's history.
+pub(crate) struct Follower {
+    id: CollectionId,
+    /// The revision up to which everything has been handed out.
+    pub position: Revision,
+    changed: watch::Receiver<Revision>,
+}
+
+impl Follower {
+    /// Waits until there may be more.
+    pub(crate) async fn changed(&mut self) {
+        // The store outlives its followers; should it go, there is nothing more to come.
+        if self.changed.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// What has happened since the last call, and the revision up to which that is everything.
+    pub(crate) fn take(&mut self, store: &Store) -> Result<Vec<Arc<Event>>, Expired> {
+        self.changed.borrow_and_update();
+        let state = store.read();
+        if self.position < state.compacted {
+            return Err(Expired { oldest: state.compacted });
+        }
+        let shown = (*store.durable.borrow()).min(state.revision);
+        let Some(collection) = state.collections.get(&self.id) else { return Ok(Vec::new()) };
+        let events = collection.events.range(collection.position_after(self.position)..);
+        let events: Vec<_> = events.take_while(|e| e.revision <= shown).cloned().collect();
+        self.position = self.position.max(shown);
+        Ok(events)
+    }
+}
+
+impl Collection {
+    fn position_after(&self, revision: Revision) -> usize {
+        self.events.partition_point(|event| event.revision <= revision)
+    }
+}
+
+impl State {
+    fn record(&mut self, id: &CollectionId, event: Arc<Event>) {
+        self.revision = event.revision;
+        self.history.push_back((event.revision, id.clone()));
+        self.history_bytes += event.pinned_bytes();
+        let collection = self.collections.entry(id.clone()).or_default();
+        let key = event.object.key.clone();
+        match event.fate {
+            Fate::Kept => collection.objects.insert(key, event.object.clone()),
+            Fate::Removed => collection.objects.remove(&key),
+        };
+        collection.events.push_back(event);
+    }
+
+    fn announce(&self, id: &CollectionId, revision: Revision) {
+        if let Some(collection) = self.collections.get(id) {
+            collection.changed.send_replace(revision);
+        }
+    }
+
+    fn compact(&mut self, retention: Retention) {
+        while self.history.len() > retention.events_max || self.history_bytes > retention.bytes_max {
+            let Some((revision, id)) = self.history.pop_front() else { break };
+            self.compacted = revision;
+            if let Some(event) = self.collections.get_mut(&id).and_then(|c| c.events.pop_front()) {
+                self.history_bytes -= event.pinned_bytes();
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+use super::*;
+use serde_json::json;
+
+fn pods() -> CollectionId {
+    CollectionId::new("", "pods")
+}
+
+fn put(store: &Store, name: &str, note: u64) -> Arc<Object> {
+    let key = Key::new("ns", name);
+    let expected = store.get(&pods(), &key).map(|o| o.revision);
+    let tree = json!({"metadata": {"name": name}, "note": note});
+    store.commit(&pods(), &key, expected, tree, Fate::Kept).unwrap()
+}
+
+fn remove(store: &Store, name: &str) {
+    let key = Key::new("ns", name);
+    let current = store.get(&pods(), &key).unwrap();
+    store.commit(&pods(), &key, Some(current.revision), current.value(), Fate::Removed).unwrap();
+}
+
+fn names(listing: &Listing) -> Vec<String> {
+    listing.items.iter().map(|o| format!("{}={}", o.key.name, o.value()["note"])).collect()
+}
+
+#[test]
+fn an_old_revision_lists_as_it_was() {
+    let store = Store::in_memory(Retention::default());
+    put(&store, "a", 1);
+    put(&store, "b", 1);
+    let then = store.revision();
+    put(&store, "a", 2);
+    remove(&store, "b");
+    put(&store, "c", 1);
+    assert_eq!(names(&store.list(&pods(), None, None, None).unwrap()), ["a=2", "c=1"]);
+    assert_eq!(names(&store.list(&pods(), None, Some(then), None).unwrap()), ["a=1", "b=1"]);
+    let after = Key::new("ns", "a");
+    assert_eq!(names(&store.list(&pods(), Some("ns"), Some(then), Some(&after)).unwrap()), ["b=1"]);
+    assert!(names(&store.list(&pods(), Some("other"), Some(then), None).unwrap()).is_empty());
+}
+
+#[test]
+fn a_write_on_a_stale_revision_is_refused() {
+    let store = Store::in_memory(Retention::default());
+    let first = put(&store, "a", 1);
+    put(&store, "a", 2);
+    let key = Key::new("ns", "a");
+    let refused = store.commit(&pods(), &key, Some(first.revision), json!({"metadata": {}}), Fate::Kept);
+    assert!(matches!(refused, Err(Refused::Changed(Some(_)))));
+}
+
+#[test]
+fn followers_see_every_event_once_and_in_order() {
+    let store = Store::in_memory(Retention::default());
+    put(&store, "a", 1);
+    let mut follower = store.follow(&pods(), store.revision()).unwrap();
+    put(&store, "a", 2);
+    put(&store, "b", 1);
+    remove(&store, "a");
+    let kinds: Vec<_> = follower.take(&store).unwrap().iter().map(|e| e.kind()).collect();
+    assert_eq!(kinds, ["MODIFIED", "ADDED", "DELETED"]);
+    assert!(follower.take(&store).unwrap().is_empty());
+}
+
+#[test]
+fn compacted_history_is_expired_for_lists_and_watches() {
+    let store = Store::in_memory(Retention { events_max: 2, bytes_max: usize::MAX });
+    let first = put(&store, "a", 1).revision;
+    for note in 2..6 {
+        put(&store, "a", note);
+    }
+    assert!(store.list(&pods(), None, Some(first), None).is_err());
+    assert!(store.follow(&pods(), first).is_err());
+    assert!(store.follow(&pods(), store.revision() - 2).is_ok());
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_reopening() {
+    let directory = tempfile::tempdir().unwrap();
+    let revision = {
+        let store = Store::open(directory.path(), Retention::default()).unwrap();
+        put(&store, "a", 1);
+        put(&store, "b", 2);
+        remove(&store, "a");
+        let revision = store.revision();
+        store.shown(revision).await.unwrap();
+        revision
+    };
+    // The writing thread lets go of the file shortly after the store is dropped.
+    let store = loop {
+        match Store::open(directory.path(), Retention::default()) {
+            Ok(store) => break store,
+            Err(disk::DiskError::InUse { .. }) => std::thread::yield_now(),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert_eq!(store.revision(), revision);
+    assert_eq!(names(&store.list(&pods(), None, None, None).unwrap()), ["b=2"]);
+    assert!(store.follow(&pods(), revision - 1).is_err(), "history does not survive a restart");
+    assert!(store.follow(&pods(), revision).is_ok(), "a watch that had seen everything goes on");
+}
+
+#[test]
+fn a_file_that_is_no_store_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.redb");
+    std::fs::write(&path, "not a store").unwrap();
+    assert!(Store::open(directory.path(), Retention::default()).is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "not a store");
+}
