@@ -1,0 +1,3 @@
+//! The built-in kinds: what kube-apiserver knows of them from its Go types.
+
+pub(crate) mod tables;
