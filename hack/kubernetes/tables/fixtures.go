@@ -2,4 +2,3 @@ package main
 
 func protobufFixtures() []byte { return nil }
 func conformFixtures() []byte  { return nil }
-func quantityFixtures() []byte { return nil }
