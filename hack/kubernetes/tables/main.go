@@ -36,6 +36,7 @@ func main() {
 	write(filepath.Join(crate, "testdata", "protobuf.jsonl"), protobufFixtures())
 	write(filepath.Join(crate, "testdata", "conform.jsonl"), conformFixtures())
 	write(filepath.Join(crate, "testdata", "quantities.tsv"), quantityFixtures())
+	write(filepath.Join(crate, "testdata", "times.tsv"), timeFixtures())
 }
 
 // definitionTable has a line per definition, sorted by name: name, the kind it is (`apps/v1/Deployment`, or

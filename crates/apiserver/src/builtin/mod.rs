@@ -2,3 +2,4 @@
 
 pub(crate) mod quantity;
 pub(crate) mod tables;
+pub(crate) mod time;
