@@ -38,6 +38,45 @@ pub(crate) struct Schema {
     pub checks: Option<Box<Checks>>,
     /// What the built-in Go type says of each field beyond its shape, by JSON name.
     pub members: Option<Box<BTreeMap<String, Member>>>,
+    /// The built-in Go type; none in custom kinds.
+    pub go: Option<GoType>,
+}
+
+/// The Go type that kube-apiserver reads a built-in value into and writes it from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GoType {
+    /// As Go prints it: `int32`, `v1.PodSpec`, `[]v1.Container`.
+    pub name: &'static str,
+    /// How values are read and written.
+    pub form: Form,
+}
+
+/// How a Go type reads and writes its values, in JSON and in protobuf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Struct,
+    Map,
+    List,
+    /// A list that is a message of its own in protobuf.
+    WrappedList,
+    String,
+    Bool,
+    Int32,
+    Int64,
+    Float,
+    /// Base64 in JSON.
+    Bytes,
+    Quantity,
+    IntOrString,
+    /// RFC 3339 to the second.
+    Time,
+    /// RFC 3339 to the microsecond.
+    MicroTime,
+    /// Any JSON value, kept as it is.
+    Raw,
+    SchemaOrArray,
+    SchemaOrBool,
+    SchemaOrStringArray,
 }
 
 /// A JSON type of the schema language.
@@ -144,10 +183,21 @@ pub(crate) struct Member {
     pub presence: Presence,
     /// Its protobuf number; none for types that have no protobuf form.
     pub proto: Option<u32>,
+    /// The embedded struct that the field stands in, if in JSON it stands among its owner's fields.
+    pub embedded: Option<Embedded>,
     /// How a strategic merge patch treats it.
     pub patch: PatchStrategy,
     /// The value that an absent field stands for (keys of keyed lists need it).
     pub default: Option<Value>,
+}
+
+/// A Go struct whose fields stand among those of its owner in JSON, but in a message of its own in protobuf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Embedded {
+    /// The Go field's name, which paths in type errors mention.
+    pub name: &'static str,
+    /// Its protobuf number; none for `TypeMeta`, which travels apart from the message.
+    pub proto: Option<u32>,
 }
 
 /// How a Go field's JSON tag and type treat an unset value.
@@ -156,10 +206,12 @@ pub(crate) enum Presence {
     /// A pointer: absent when unset, kept when set to a zero value.
     #[default]
     Pointer,
-    /// Dropped when zero or empty (`omitempty` on a scalar, list or map).
+    /// Dropped when zero or empty (`omitempty` on a scalar, list or map; `omitzero`).
     OmitZero,
-    /// Written always; the zero value when unset (`null` for lists and maps, `{}` for structs).
+    /// Written always; the zero value when unset (`{}` with what is always in it for structs).
     Always,
+    /// Written always; `null` when unset (lists, maps and pointers without `omitempty`).
+    Null,
 }
 
 /// A schema, or the name of one in the built-in tables that is read when first looked at.
