@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // scaffold: removed when the service uses every module
 
+mod decode;
 mod field;
+mod gotext;
 mod schema;
 mod status;
