@@ -47,6 +47,11 @@ impl<'a> Path<'a> {
         Path { parent: Some(self), step: Step::Key(key) }
     }
 
+    /// Whether this is the object itself.
+    pub(crate) const fn is_root(&self) -> bool {
+        self.parent.is_none() && matches!(self.step, Step::Root)
+    }
+
     fn write(&self, out: &mut String) {
         if let Some(parent) = self.parent {
             parent.write(out);
@@ -172,7 +177,7 @@ impl FieldError {
 
     /// The value is none of the supported ones, which are listed in the order given.
     pub(crate) fn not_supported(path: &Path<'_>, value: &Value, supported: &[&str]) -> Self {
-        let quoted: Vec<String> = supported.iter().map(|s| format!("\"{s}\"")).collect();
+        let quoted: Vec<String> = supported.iter().map(|s| go_quote(s)).collect();
         let detail = if quoted.is_empty() {
             String::new()
         } else {
@@ -183,13 +188,13 @@ impl FieldError {
 
     /// The text is longer than `max` bytes.
     pub(crate) fn too_long(path: &Path<'_>, max: usize) -> Self {
-        let detail = format!("may not be more than {max} bytes");
+        let detail = format!("may not be more than {max} {}", if max == 1 { "byte" } else { "bytes" });
         Self::new(Problem::TooLong, path, None, detail)
     }
 
     /// The list holds `actual` items, more than `max`.
     pub(crate) fn too_many(path: &Path<'_>, actual: usize, max: usize) -> Self {
-        let detail = format!("must have at most {max} items");
+        let detail = format!("must have at most {max} {}", if max == 1 { "item" } else { "items" });
         let mut error = Self::new(Problem::TooMany, path, None, detail);
         error.value = Some(actual.to_string());
         error
@@ -217,7 +222,8 @@ impl fmt::Display for FieldError {
 fn render(value: &Value) -> String {
     match value {
         Value::String(text) => go_quote(text),
-        other => other.to_string(),
+        Value::Number(number) => crate::gotext::GoNumber::of(number).to_string(),
+        other => crate::gotext::go_json(other),
     }
 }
 

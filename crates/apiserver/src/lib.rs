@@ -3,7 +3,9 @@
 #![allow(dead_code)] // scaffold: removed when the service uses every module
 
 mod builtin;
+mod decode;
 mod field;
+mod gotext;
 mod schema;
 mod status;
 mod store;

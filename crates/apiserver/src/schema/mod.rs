@@ -4,10 +4,69 @@
 //! from a `CustomResourceDefinition`). Pruning, defaulting, validation, ownership of fields, strategic
 //! merge, `OpenAPI` publication and protobuf decoding all walk it.
 
+mod cel;
+mod coerce;
+mod correlate;
+mod defaults;
+mod email;
+mod embedded;
+mod formats;
+mod go_time;
+mod lists;
+mod meta_shape;
+mod numbers;
+mod openapi;
+mod prune;
+mod read;
+mod regexes;
+mod structural;
+mod validate;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use coerce::{Malformed, fit};
+pub(crate) use defaults::apply_defaults;
+pub(crate) use openapi::publish;
+pub(crate) use prune::prune;
+pub(crate) use read::read;
+pub(crate) use structural::check_crd_schema;
+pub(crate) use validate::{Verdict, validate, validate_status};
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
+
+/// A custom kind's schema with its rules compiled. Made once per version of a definition, used by every
+/// write; [`Deref`]s to the plain schema.
+#[derive(Debug)]
+pub(crate) struct CompiledSchema {
+    schema: Schema,
+    rules: Option<cel::Rules>,
+}
+
+impl CompiledSchema {
+    /// Compiles the rules of a schema. Those that do not compile were refused with the definition; should
+    /// one be met all the same, it fails every object.
+    pub(crate) fn new(schema: Schema) -> Self {
+        let rules = cel::Rules::compile(&schema);
+        CompiledSchema { schema, rules }
+    }
+
+    fn rules(&self) -> Option<&cel::Rules> {
+        self.rules.as_ref()
+    }
+}
+
+impl Deref for CompiledSchema {
+    type Target = Schema;
+
+    fn deref(&self) -> &Schema {
+        &self.schema
+    }
+}
 
 /// The shape of a value.
 #[derive(Debug, Default)]
@@ -91,6 +150,19 @@ pub(crate) enum Type {
 }
 
 impl Type {
+    /// The type that the schema language calls so.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "object" => Type::Object,
+            "array" => Type::Array,
+            "string" => Type::String,
+            "integer" => Type::Integer,
+            "number" => Type::Number,
+            "boolean" => Type::Boolean,
+            _ => return None,
+        })
+    }
+
     /// As the schema language spells it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -163,6 +235,21 @@ pub(crate) struct Checks {
     pub one_of: Vec<SchemaRef>,
     pub not: Option<SchemaRef>,
     pub rules: Vec<Rule>,
+    /// What is worked out of these checks when first needed.
+    pub compiled: Compiled,
+}
+
+/// Compiled forms of checks, made once and shared by all who use the schema.
+#[derive(Debug, Default)]
+pub(crate) struct Compiled {
+    pattern: OnceLock<Option<regex::Regex>>,
+}
+
+impl Compiled {
+    /// The compiled form of `pattern`, which must be the pattern of these checks; none if it is invalid.
+    fn pattern(&self, pattern: &str) -> Option<&regex::Regex> {
+        self.pattern.get_or_init(|| regexes::compile(pattern).ok()).as_ref()
+    }
 }
 
 /// One `x-kubernetes-validations` entry.

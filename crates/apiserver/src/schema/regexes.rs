@@ -1,0 +1,175 @@
+//! Go's regular expressions on top of the `regex` crate.
+//!
+//! Both are RE2 dialects. Where they differ, patterns are rewritten before they are compiled: in Go `\d`,
+//! `\w`, `\s` and `\b` are ASCII, sets have no operators, and a brace that starts no repetition is a brace.
+
+use regex::Regex;
+
+/// Compiles a pattern with the meaning it has in Go; the error is worded as Go words it.
+pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
+    if let Some(error) = refused_by_go(pattern) {
+        return Err(error);
+    }
+    Regex::new(&translate(pattern)).map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => "error parsing regexp: expression too large".to_owned(),
+        other => reason(pattern, &other.to_string()),
+    })
+}
+
+/// What the other dialect accepts and Go does not.
+fn refused_by_go(pattern: &str) -> Option<String> {
+    for look in ["(?=", "(?!", "(?<=", "(?<!"] {
+        if pattern.contains(look) {
+            let shown = if look.contains('<') { "(?<" } else { &look[..3] };
+            return Some(format!("error parsing regexp: invalid or unsupported Perl syntax: `{shown}`"));
+        }
+    }
+    ["(?x", "(?u", "(?R"]
+        .iter()
+        .find(|flag| pattern.contains(**flag))
+        .map(|flag| format!("error parsing regexp: invalid or unsupported Perl syntax: `{flag}`"))
+}
+
+/// Go's words for the commonest mistakes.
+fn reason(pattern: &str, error: &str) -> String {
+    let after = |marker: char| pattern.find(marker).map_or(pattern, |at| &pattern[at..]);
+    let text = if error.contains("unclosed character class") {
+        format!("missing closing ]: `{}`", after('['))
+    } else if error.contains("unclosed group") {
+        format!("missing closing ): `{pattern}`")
+    } else if error.contains("unopened group") {
+        format!("unexpected ): `{pattern}`")
+    } else if error.contains("repetition operator missing expression") {
+        let operator = pattern.chars().find(|c| "*+?".contains(*c)).unwrap_or('*');
+        format!("missing argument to repetition operator: `{operator}`")
+    } else if error.contains("incomplete escape sequence") {
+        "trailing backslash at end of expression: ``".to_owned()
+    } else if error.contains("unrecognized escape sequence") || error.contains("backreferences") {
+        let bad = pattern.char_indices().filter(|(_, c)| *c == '\\').find_map(|(at, _)| {
+            let c = pattern[at + 1..].chars().next()?;
+            (c.is_ascii_alphanumeric() && !"abfnrtvdDwWsSpPAzxQEBC".contains(c)).then_some(c)
+        });
+        format!("invalid escape sequence: `\\{}`", bad.unwrap_or('\\'))
+    } else {
+        format!("invalid expression: `{pattern}`")
+    };
+    format!("error parsing regexp: {text}")
+}
+
+fn translate(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len() + 8);
+    let mut rest = pattern;
+    let mut in_set = false;
+    while let Some(c) = rest.chars().next() {
+        let mut used = c.len_utf8();
+        match c {
+            '\\' => {
+                let escaped = rest[1..].chars().next();
+                used += escaped.map_or(0, char::len_utf8);
+                if escaped == Some('Q') {
+                    let (literal, _) = rest[2..].split_once("\\E").unwrap_or((&rest[2..], ""));
+                    out.push_str(&regex::escape(literal));
+                    used += literal.len() + if rest[2 + literal.len()..].is_empty() { 0 } else { 2 };
+                } else {
+                    push_escape(&mut out, escaped, &rest[..used]);
+                }
+            }
+            '[' if in_set => {
+                if rest.starts_with("[:")
+                    && let Some(end) = rest.find(":]")
+                {
+                    used = end + 2;
+                    out.push_str(&rest[..used]);
+                } else {
+                    out.push_str("\\[");
+                }
+            }
+            '[' => {
+                in_set = true;
+                // A bracket right after the opening one is a member of the set.
+                let negated = rest[1..].starts_with('^');
+                let start = 1 + usize::from(negated);
+                out.push_str(&rest[..start]);
+                used = start;
+                if rest[start..].starts_with(']') {
+                    out.push_str("\\]");
+                    used += 1;
+                }
+            }
+            ']' if in_set => {
+                in_set = false;
+                out.push(c);
+            }
+            '&' | '~' if in_set => {
+                out.push('\\');
+                out.push(c);
+            }
+            '{' if !in_set && !starts_repetition(rest) => out.push_str("\\{"),
+            _ => out.push(c),
+        }
+        rest = &rest[used..];
+    }
+    out
+}
+
+fn push_escape(out: &mut String, escaped: Option<char>, original: &str) {
+    out.push_str(match escaped {
+        Some('d') => "[0-9]",
+        Some('D') => "[^0-9]",
+        Some('w') => "[0-9A-Za-z_]",
+        Some('W') => "[^0-9A-Za-z_]",
+        Some('s') => "[\\t\\n\\x0c\\r ]",
+        Some('S') => "[^\\t\\n\\x0c\\r ]",
+        Some('b') => "(?-u:\\b)",
+        Some('<') => "<",
+        Some('>') => ">",
+        _ => original,
+    });
+}
+
+fn starts_repetition(text: &str) -> bool {
+    let Some((inner, _)) = text[1..].split_once('}') else { return false };
+    let (low, high) = inner.split_once(',').unwrap_or((inner, ""));
+    !low.is_empty() && low.bytes().chain(high.bytes()).all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compile;
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_go() {
+        let cases = [
+            (r"^\d+$", "١", false),
+            (r"^[\d.]+$", "1.2", true),
+            (r"^\w+$", "é", false),
+            (r"^[[]$", "[", true),
+            (r"^[a&&b]$", "&", true),
+            (r"^a{$", "a{", true),
+            (r"^a{2}$", "aa", true),
+            (r"^[]a]$", "]", true),
+            (r"^\Qa.b\E$", "a.b", true),
+            (r"^[^]]$", "a", true),
+            (r"^\/$", "/", true),
+            (r"\bfoo\b", "a foo", true),
+            (r"^[[:alpha:]]$", "x", true),
+        ];
+        for (pattern, text, matches) in cases {
+            assert_eq!(compile(pattern).unwrap().is_match(text), matches, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn bad_patterns_are_explained_in_go_words() {
+        let cases = [
+            ("[", "error parsing regexp: missing closing ]: `[`"),
+            ("(", "error parsing regexp: missing closing ): `(`"),
+            ("*", "error parsing regexp: missing argument to repetition operator: `*`"),
+            ("(?=a)", "error parsing regexp: invalid or unsupported Perl syntax: `(?=`"),
+            (r"\y", r"error parsing regexp: invalid escape sequence: `\y`"),
+        ];
+        for (pattern, error) in cases {
+            assert_eq!(compile(pattern).unwrap_err(), error);
+        }
+    }
+}

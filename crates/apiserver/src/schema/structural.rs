@@ -1,0 +1,2 @@
+//! x
+pub(crate) fn check_crd_schema() {}
