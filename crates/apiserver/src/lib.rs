@@ -4,6 +4,7 @@
 
 mod builtin;
 mod decode;
+mod apply;
 mod field;
 mod gotext;
 mod schema;
