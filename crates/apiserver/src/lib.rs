@@ -3,5 +3,7 @@
 #![allow(dead_code)] // scaffold: removed when the service uses every module
 
 mod field;
+mod jsonpath;
 mod schema;
+mod selectors;
 mod status;
