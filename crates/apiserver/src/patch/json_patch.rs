@@ -93,10 +93,8 @@ fn step(document: &mut Value, operation: &Map<String, Value>) -> Option<()> {
         }
         "test" => {
             let path = text("path")?;
-            let found =
-                if path.is_empty() { Some(&*document) } else { Place::find(document, path)?.get()? };
-            let holds = found.unwrap_or(&Value::Null) == given.unwrap_or(&Value::Null);
-            holds.then_some(())
+            let found = if path.is_empty() { &*document } else { Place::find(document, path)?.get()? };
+            (found == given.unwrap_or(&Value::Null)).then_some(())
         }
         _ => None,
     }
