@@ -1,0 +1,3 @@
+//! The kinds that every Kubernetes API server has.
+
+pub(crate) mod rules;
