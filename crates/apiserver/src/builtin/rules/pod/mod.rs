@@ -1,6 +1,7 @@
 //! Pods, and the pod templates inside workloads.
 
 pub(crate) mod admit;
+pub(crate) mod conditions;
 pub(crate) mod defaults;
 mod image;
 pub(crate) mod prepare;

@@ -5,11 +5,12 @@ use super::super::json::{
     set_generation, take, text,
 };
 use super::super::Env;
+use super::conditions::set_condition;
 use super::resources;
 use serde_json::{Map, Value, json};
 
 /// Prepares a new Pod: a fresh status, and selectors completed from the pod's own labels.
-pub(crate) fn prepare_create(pod: &mut Value, _env: &Env<'_>) {
+pub(crate) fn prepare_create(pod: &mut Value, env: &Env<'_>) {
     set_generation(pod, 1);
     let class = pod.get("spec").map_or("BestEffort", resources::qos_class);
     put(pod, "status", json!({"phase": "Pending", "qosClass": class}));
@@ -21,9 +22,7 @@ pub(crate) fn prepare_create(pod: &mut Value, _env: &Env<'_>) {
             "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates",
         });
-        if let Some(status) = ensure_object(pod, "status") {
-            put(status, "conditions", json!([condition]));
-        }
+        set_condition(pod, condition, env.now);
     }
     merge_label_keys(pod);
 }

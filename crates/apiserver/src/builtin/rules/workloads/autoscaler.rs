@@ -43,7 +43,7 @@ fn default_policies(rules: &mut Value, policies: Value) {
 
 /// An autoscaler has no generation.
 fn prepare_create(autoscaler: &mut Value, _env: &Env<'_>) {
-    put(autoscaler, "status", json!({}));
+    put(autoscaler, "status", json!({"desiredReplicas": 0, "currentMetrics": null}));
 }
 
 fn prepare_update(new: &mut Value, old: &Value, _env: &Env<'_>) {

@@ -4,9 +4,14 @@ use super::super::json::{bump_generation, keep, put, same_field, set_generation}
 use super::super::{Env, pod};
 use serde_json::{Value, json};
 
-/// A new object: no status yet, generation 1, fields of disabled features ignored.
+/// A new object of a kind whose status has no fields that are always written.
 pub(super) fn prepare_create(object: &mut Value, _env: &Env<'_>) {
-    put(object, "status", json!({}));
+    prepare_create_with(object, json!({}));
+}
+
+/// A new object: an unused status, generation 1, fields of disabled features ignored.
+pub(super) fn prepare_create_with(object: &mut Value, status: Value) {
+    put(object, "status", status);
     set_generation(object, 1);
     pod::prepare::drop_disabled(object.pointer_mut("/spec/template/spec"), None);
 }

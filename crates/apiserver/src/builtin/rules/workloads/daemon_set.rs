@@ -6,7 +6,7 @@ use super::super::json::{
 use super::super::{Env, Rules, names, pod};
 use super::common;
 use super::deployment::default_count;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -35,8 +35,14 @@ fn default(set: &mut Value) {
     pod::defaults::default_template(spec);
 }
 
-fn prepare_create(set: &mut Value, env: &Env<'_>) {
-    common::prepare_create(set, env);
+fn prepare_create(set: &mut Value, _env: &Env<'_>) {
+    let status = json!({
+        "currentNumberScheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "numberReady": 0,
+    });
+    common::prepare_create_with(set, status);
     let generation = template_generation(set).max(1);
     put_template_generation(set, generation);
 }

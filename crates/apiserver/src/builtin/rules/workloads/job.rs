@@ -72,6 +72,8 @@ fn prepare_create(job: &mut Value, env: &Env<'_>) {
     if !job.get("spec").is_some_and(|spec| flag(spec, "manualSelector")) {
         generate_selector(job, shared, env);
     }
+    // Defaulting happens again whenever a stored job is read, now with the generated labels.
+    default_labels(job);
     set_generation(job, 1);
 }
 

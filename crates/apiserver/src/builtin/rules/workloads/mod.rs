@@ -16,6 +16,9 @@ mod stateful_set;
 
 use super::{Rules, pod};
 
+#[cfg(test)]
+mod tests;
+
 /// The rules of one of these kinds.
 pub(crate) fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
     Some(match (group, kind) {

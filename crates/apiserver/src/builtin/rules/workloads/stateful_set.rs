@@ -5,7 +5,7 @@ use super::super::json::{
 };
 use super::super::{Env, Rules, pod};
 use super::common;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -53,8 +53,8 @@ fn default_update_strategy(spec: &mut Value) {
     }
 }
 
-fn prepare_create(set: &mut Value, env: &Env<'_>) {
-    common::prepare_create(set, env);
+fn prepare_create(set: &mut Value, _env: &Env<'_>) {
+    common::prepare_create_with(set, json!({"replicas": 0, "availableReplicas": 0}));
     drop_max_unavailable(set, None);
 }
 
