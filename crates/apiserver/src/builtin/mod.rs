@@ -3,3 +3,6 @@
 pub(crate) mod quantity;
 pub(crate) mod tables;
 pub(crate) mod time;
+//! The kinds that every Kubernetes API server has.
+
+pub(crate) mod rules;
