@@ -1,0 +1,243 @@
+//! The rules of `metadata`, for every kind: what it must hold on creation and what an update may change.
+
+use super::{NameCheck, dns1123_label, label_key, label_value, masked_prefix};
+use crate::field::{FieldError, Path, Problem, go_quote};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// The end of every refusal to change what cannot change.
+pub(crate) const FIELD_IMMUTABLE: &str = "field is immutable";
+
+const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
+const MANAGER_BYTES_MAX: usize = 128;
+const SUBRESOURCE_BYTES_MAX: usize = 256;
+const METADATA: Path<'static> = Path::of("metadata");
+
+/// Checks the metadata of a new object. The name has been generated already; `name_check` is the kind's.
+pub(crate) fn validate_object_meta(
+    object: &Value,
+    namespaced: bool,
+    name_check: NameCheck,
+    errors: &mut Vec<FieldError>,
+) {
+    let meta = &object["metadata"];
+    let prefix = text(meta, "generateName");
+    if !prefix.is_empty() {
+        complain(errors, &METADATA.field("generateName"), prefix, name_check(&masked_prefix(prefix)));
+    }
+    match text(meta, "name") {
+        "" => errors.push(FieldError::required(&METADATA.field("name"), "name or generateName is required")),
+        name => complain(errors, &METADATA.field("name"), name, name_check(name)),
+    }
+    let path = METADATA.field("namespace");
+    match (namespaced, text(meta, "namespace")) {
+        (true, "") => errors.push(FieldError::required(&path, "")),
+        (true, namespace) => complain(errors, &path, namespace, dns1123_label(namespace)),
+        (false, "") => {}
+        (false, _) => errors.push(FieldError::forbidden(&path, "not allowed on this type")),
+    }
+    if let Some(generation) = meta["generation"].as_i64().filter(|g| *g < 0) {
+        let path = METADATA.field("generation");
+        errors.push(FieldError::invalid(&path, &generation.into(), "must be greater than or equal to 0"));
+    }
+    validate_labels(&meta["labels"], &METADATA.field("labels"), errors);
+    validate_annotations(&meta["annotations"], &METADATA.field("annotations"), errors);
+    validate_owner_references(&meta["ownerReferences"], &METADATA.field("ownerReferences"), errors);
+    validate_finalizers(&meta["finalizers"], &METADATA.field("finalizers"), errors);
+    validate_managed_fields(&meta["managedFields"], &METADATA.field("managedFields"), errors);
+}
+
+/// Checks what an update does to the metadata.
+pub(crate) fn validate_object_meta_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let (new, old) = (&new["metadata"], &old["metadata"]);
+    if !old["deletionTimestamp"].is_null() {
+        validate_no_new_finalizers(&new["finalizers"], &old["finalizers"], errors);
+    }
+    if text(new, "resourceVersion").is_empty() {
+        let path = METADATA.field("resourceVersion");
+        errors.push(FieldError::invalid(&path, &"".into(), "must be specified for an update"));
+    }
+    let generation = new["generation"].as_i64().unwrap_or(0);
+    if generation < old["generation"].as_i64().unwrap_or(0) {
+        let path = METADATA.field("generation");
+        errors.push(FieldError::invalid(&path, &generation.into(), "must not be decremented"));
+    }
+    for field in ["name", "namespace", "uid"] {
+        let (new, old) = (text(new, field), text(old, field));
+        if new != old {
+            errors.push(FieldError::invalid(&METADATA.field(field), &new.into(), FIELD_IMMUTABLE));
+        }
+    }
+    for field in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        validate_immutable(&new[field], &old[field], &METADATA.field(field), errors);
+    }
+    validate_labels(&new["labels"], &METADATA.field("labels"), errors);
+    validate_annotations(&new["annotations"], &METADATA.field("annotations"), errors);
+    validate_owner_references(&new["ownerReferences"], &METADATA.field("ownerReferences"), errors);
+    validate_managed_fields(&new["managedFields"], &METADATA.field("managedFields"), errors);
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object[field].as_str().unwrap_or("")
+}
+
+fn complain(errors: &mut Vec<FieldError>, path: &Path<'_>, value: &str, wrong: Vec<String>) {
+    errors.extend(wrong.into_iter().map(|why| FieldError::invalid(path, &value.into(), why)));
+}
+
+/// Refuses a changed value.
+pub(crate) fn validate_immutable(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if new != old {
+        errors.push(FieldError::invalid(path, new, FIELD_IMMUTABLE));
+    }
+}
+
+/// Checks a map of labels; its errors stand at the map, not at its keys.
+pub(crate) fn validate_labels(labels: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        complain(errors, path, key, label_key(key));
+        let value = value.as_str().unwrap_or("");
+        complain(errors, path, value, label_value(value));
+    }
+}
+
+/// Checks a map of annotations, and its size.
+pub(crate) fn validate_annotations(annotations: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let Some(annotations) = annotations.as_object() else { return };
+    let mut bytes = 0;
+    for (key, value) in annotations {
+        complain(errors, path, key, label_key(&key.to_lowercase()));
+        bytes += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if bytes > ANNOTATIONS_BYTES_MAX {
+        errors.push(FieldError::too_long(path, ANNOTATIONS_BYTES_MAX));
+    }
+}
+
+fn validate_owner_references(references: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let mut controller: Option<String> = None;
+    for reference in references.as_array().into_iter().flatten() {
+        validate_owner_reference(reference, path, errors);
+        if reference["controller"] != Value::Bool(true) {
+            continue;
+        }
+        let name = format!("{}/{}", text(reference, "kind"), text(reference, "name"));
+        match &controller {
+            None => controller = Some(name),
+            Some(first) => errors.push(FieldError {
+                problem: Problem::Invalid,
+                field: path.to_string(),
+                value: Some(render_references(references)),
+                detail: format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in references for \
+                     {first} and {name}"
+                ),
+            }),
+        }
+    }
+}
+
+fn validate_owner_reference(reference: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let api_version = text(reference, "apiVersion");
+    // A text that is no group and version parses to neither, as the real parser has it.
+    let version = match api_version.split_once('/') {
+        None => api_version,
+        Some((_, version)) if !version.contains('/') => version,
+        Some(_) => "",
+    };
+    if version.is_empty() {
+        let path = path.field("apiVersion");
+        errors.push(FieldError::invalid(&path, &api_version.into(), "version must not be empty"));
+    }
+    for field in ["kind", "name", "uid"] {
+        if text(reference, field).is_empty() {
+            errors.push(FieldError::invalid(&path.field(field), &"".into(), "must not be empty"));
+        }
+    }
+    if api_version == "v1" && text(reference, "kind") == "Event" {
+        errors.push(FieldError {
+            problem: Problem::Invalid,
+            field: path.to_string(),
+            value: Some(render_reference(reference)),
+            detail: "/v1, Kind=Event is disallowed from being an owner".to_owned(),
+        });
+    }
+}
+
+const REFERENCE_FIELDS: &[&str] = &["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+
+fn render_reference(reference: &Value) -> String {
+    in_order(reference, REFERENCE_FIELDS)
+}
+
+fn render_references(references: &Value) -> String {
+    let items: Vec<String> = references.as_array().into_iter().flatten().map(render_reference).collect();
+    format!("[{}]", items.join(","))
+}
+
+/// Renders an object with its fields in the order of its Go type, absent ones left out.
+pub(crate) fn in_order(object: &Value, fields: &[&str]) -> String {
+    let empty = Map::new();
+    let object = object.as_object().unwrap_or(&empty);
+    let fields: Vec<String> = fields
+        .iter()
+        .filter_map(|field| object.get(*field).map(|value| format!("\"{field}\":{value}")))
+        .collect();
+    format!("{{{}}}", fields.join(","))
+}
+
+/// Checks a list of finalizers.
+pub(crate) fn validate_finalizers(finalizers: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let names = || finalizers.as_array().into_iter().flatten().filter_map(Value::as_str);
+    for name in names() {
+        complain(errors, path, name, label_key(name));
+    }
+    if names().any(|name| name == "orphan") && names().any(|name| name == "foregroundDeletion") {
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        errors.push(FieldError::invalid(path, finalizers, detail));
+    }
+}
+
+fn validate_no_new_finalizers(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let set = |list: &Value| -> BTreeSet<String> {
+        list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let added: Vec<String> = set(new).difference(&set(old)).map(|name| go_quote(name)).collect();
+    if !added.is_empty() {
+        let detail = format!(
+            "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+            added.join(", ")
+        );
+        errors.push(FieldError::forbidden(&METADATA.field("finalizers"), detail));
+    }
+}
+
+fn validate_managed_fields(entries: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for (index, entry) in entries.as_array().into_iter().flatten().enumerate() {
+        let path = path.index(index);
+        let operation = text(entry, "operation");
+        if operation != "Apply" && operation != "Update" {
+            let path = path.field("operation");
+            errors.push(FieldError::invalid(&path, &operation.into(), "must be `Apply` or `Update`"));
+        }
+        let form = text(entry, "fieldsType");
+        if !form.is_empty() && form != "FieldsV1" {
+            errors.push(FieldError::invalid(&path.field("fieldsType"), &form.into(), "must be `FieldsV1`"));
+        }
+        validate_manager(text(entry, "manager"), &path.field("manager"), errors);
+        if text(entry, "subresource").len() > SUBRESOURCE_BYTES_MAX {
+            errors.push(FieldError::too_long(&path.field("subresource"), SUBRESOURCE_BYTES_MAX));
+        }
+    }
+}
+
+/// Checks a field manager: of an entry in `managedFields`, or of a request.
+pub(crate) fn validate_manager(manager: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if manager.len() > MANAGER_BYTES_MAX {
+        errors.push(FieldError::too_long(path, MANAGER_BYTES_MAX));
+    }
+    for (at, c) in manager.char_indices().filter(|(_, c)| c.is_control()) {
+        let detail = format!("invalid character U+{:04X} (at position {at})", c as u32);
+        errors.push(FieldError::invalid(path, &manager.into(), detail));
+    }
+}
