@@ -2,9 +2,9 @@
 
 #![allow(dead_code)] // scaffold: removed when the service uses every module
 
+mod apply;
 mod builtin;
 mod decode;
-mod apply;
 mod field;
 mod gotext;
 mod jsonpath;

@@ -1,8 +1,6 @@
-//! The built-in kinds: what kube-apiserver knows of them from its Go types.
+//! The kinds that every Kubernetes API server has: their shapes, and what kube-apiserver does with them.
 
 pub(crate) mod quantity;
+pub(crate) mod rules;
 pub(crate) mod tables;
 pub(crate) mod time;
-//! The kinds that every Kubernetes API server has.
-
-pub(crate) mod rules;

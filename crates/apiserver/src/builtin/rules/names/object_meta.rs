@@ -81,7 +81,8 @@ fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object[field].as_str().unwrap_or("")
 }
 
-fn complain(errors: &mut Vec<FieldError>, path: &Path<'_>, value: &str, wrong: Vec<String>) {
+/// Reports each sentence of a check as a wrong value at `path`.
+pub(crate) fn complain(errors: &mut Vec<FieldError>, path: &Path<'_>, value: &str, wrong: Vec<String>) {
     errors.extend(wrong.into_iter().map(|why| FieldError::invalid(path, &value.into(), why)));
 }
 

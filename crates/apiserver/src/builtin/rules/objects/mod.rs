@@ -1,8 +1,62 @@
 //! The kinds that are not workloads.
+//!
+//! On create the caller checks `metadata` before a kind's `validate`. On update it does what the real
+//! server does for all kinds (metadata as if new, then what the update changes), and each kind's
+//! `validate_update` repeats the metadata checks that its own strategy repeats: the `causes` of a refusal
+//! list them as often as kube-apiserver does.
+
+mod config_map;
+pub(crate) mod namespace;
+mod secret;
+pub(crate) mod service;
+
+#[cfg(test)]
+mod tests;
 
 use super::Rules;
+use super::json::{ensure_object, is_empty};
+use super::names::{NameCheck, validate_object_meta, validate_object_meta_update};
+use crate::field::{FieldError, Path};
+use serde_json::Value;
 
 /// The rules of one of these kinds.
-pub(crate) fn rules(_group: &str, _kind: &str) -> Option<&'static Rules> {
-    None
+pub(crate) fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
+    Some(match (group, kind) {
+        ("", "ConfigMap") => &config_map::RULES,
+        ("", "Namespace") => &namespace::RULES,
+        ("", "Secret") => &secret::RULES,
+        ("", "Service") => &service::RULES,
+        _ => return None,
+    })
+}
+
+/// The strategy's own check of what an update does to the metadata.
+fn check_meta_again(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    validate_object_meta_update(new, old, errors);
+}
+
+/// The strategy's own check of the metadata as of a new object.
+fn check_new_meta_again(new: &Value, namespaced: bool, name: NameCheck, errors: &mut Vec<FieldError>) {
+    validate_object_meta(new, namespaced, name, errors);
+}
+
+/// How many bytes a base64 text stands for.
+fn byte_length(encoded: &Value) -> usize {
+    let text = encoded.as_str().unwrap_or("");
+    let padding = text.bytes().rev().take_while(|c| *c == b'=').count();
+    (text.len() / 4 * 3).saturating_sub(padding)
+}
+
+/// Whether a field is absent or empty.
+fn is_unset(value: &Value, field: &str) -> bool {
+    is_empty(value.get(field))
+}
+
+/// Checks that a text is there and one of those it may be.
+fn one_of(text: &str, path: &Path<'_>, supported: &[&str], errors: &mut Vec<FieldError>) {
+    if text.is_empty() {
+        errors.push(FieldError::required(path, ""));
+    } else if !supported.contains(&text) {
+        errors.push(FieldError::not_supported(path, &text.into(), supported));
+    }
 }
