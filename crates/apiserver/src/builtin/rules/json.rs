@@ -119,3 +119,10 @@ pub(crate) fn generation(object: &Value) -> i64 {
 pub(crate) fn bump_generation(new: &mut Value, old: &Value, changed: bool) {
     set_generation(new, generation(old) + i64::from(changed));
 }
+
+/// Sets a number field unless it holds a number other than zero.
+pub(crate) fn default_nonzero(value: &mut Value, field: &str, default: i64) {
+    if int(value, field).unwrap_or(0) == 0 {
+        put(value, field, default);
+    }
+}

@@ -19,6 +19,7 @@ pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod pod;
+mod quantity;
 pub(crate) mod workloads;
 
 use crate::field::FieldError;

@@ -1,1 +1,19 @@
 //! Pods, and the pod templates inside workloads.
+
+pub(crate) mod admit;
+pub(crate) mod conditions;
+pub(crate) mod defaults;
+mod image;
+pub(crate) mod prepare;
+mod resources;
+
+use super::{Rules, names};
+
+pub(super) const RULES: Rules = Rules {
+    default: defaults::default_pod,
+    prepare_create: prepare::prepare_create,
+    prepare_update: prepare::prepare_update,
+    prepare_status: prepare::prepare_status,
+    name: names::dns1123_subdomain,
+    ..Rules::NONE
+};
