@@ -4,5 +4,6 @@
 
 mod builtin;
 mod field;
+mod protobuf;
 mod schema;
 mod status;
