@@ -9,6 +9,7 @@ mod field;
 mod gotext;
 mod jsonpath;
 mod patch;
+mod protobuf;
 mod schema;
 mod selectors;
 mod status;

@@ -44,7 +44,7 @@ func protobufFixtures() []byte {
 		}
 		add(sample.name, object)
 	}
-	for i := range 40 {
+	for i := range randomCount(40) {
 		name, object := randomObject(int64(i))
 		add(name, object)
 	}

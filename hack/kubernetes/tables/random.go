@@ -20,20 +20,29 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// conformFixtures has objects with something wrong or unusual in them, and what the server makes of them: those
-// of conformCases, and random ones. TABLES_RANDOM sets how many, to compare more than is worth keeping.
-func conformFixtures() []byte {
-	count := 150
-	if text := os.Getenv("TABLES_RANDOM"); text != "" {
-		count, _ = strconv.Atoi(text)
+// randomCount is how many random fixtures to make: those kept, or TABLES_RANDOM to compare more once.
+func randomCount(kept int) int {
+	text := os.Getenv("TABLES_RANDOM")
+	if text == "" {
+		return kept
 	}
+	count, err := strconv.Atoi(text)
+	if err != nil {
+		log.Fatalf("TABLES_RANDOM: %v", err)
+	}
+	return count
+}
+
+// conformFixtures has objects with something wrong or unusual in them, and what the server makes of them: those
+// of conformCases, and random ones.
+func conformFixtures() []byte {
 	scheme := newTypes().scheme
 	var out bytes.Buffer
 	for _, c := range conformCases {
 		kind := gvk.FromAPIVersionAndKind(c.apiVersion, c.kind)
 		out.Write(append(compact(conform(scheme, kind, []byte(c.json))), '\n'))
 	}
-	for i := range count {
+	for i := range randomCount(150) {
 		seed := int64(i + 1000)
 		_, object := randomObject(seed)
 		kind := object.GetObjectKind().GroupVersionKind()
