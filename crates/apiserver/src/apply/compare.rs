@@ -78,9 +78,7 @@ fn walk(old: Option<&Value>, new: Option<&Value>, node: Node<'_>) -> Change {
         (None, None) => Change::default(),
         (Some(form), None) | (None, Some(form)) => walk_as(form, old, new, node),
         (Some(before), Some(after)) if before == after => walk_as(after, old, new, node),
-        (Some(before), Some(after)) => {
-            walk_as(before, old, new, node).and(walk_as(after, old, new, node))
-        }
+        (Some(before), Some(after)) => walk_as(before, old, new, node).and(walk_as(after, old, new, node)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Fields that an apply would take from their owners.
 
+use super::go;
 use super::managers::{Identity, Operation};
 use super::path::Element;
 use super::set::FieldSet;
@@ -78,5 +79,5 @@ fn describe(identity: &Identity) -> String {
 }
 
 fn render(path: &[Element]) -> String {
-    path.iter().map(ToString::to_string).collect()
+    path.iter().map(|element| element.render(go::float)).collect()
 }

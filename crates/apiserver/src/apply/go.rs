@@ -1,14 +1,27 @@
 //! Values as Go's `fmt` and `encoding/json` print them, where that text reaches clients.
 //!
-//! Numbers print as `float64`, which is what the numbers of an applied configuration are in
-//! kube-apiserver.
+//! In an applied configuration whole numbers are integers however they are written; in `managedFields` all
+//! numbers are floats.
 
 use crate::field::go_quote;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use std::fmt::Write as _;
 
-/// `%v` of a `float64`.
-pub(super) fn float(number: f64) -> String {
+/// `%v` of a number of a configuration.
+pub(super) fn number(number: &Number) -> String {
+    let value = number.as_f64().unwrap_or_default();
+    // Whole floats of this size print without exponent or fraction.
+    let whole = value.fract() == 0.0 && value.abs() < 9.2e18;
+    match number.as_i64() {
+        Some(integer) => integer.to_string(),
+        None if whole => value.to_string(),
+        None => float(number),
+    }
+}
+
+/// `%v` of a number as a float.
+pub(super) fn float(number: &Number) -> String {
+    let number = number.as_f64().unwrap_or_default();
     let scientific = format!("{number:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     match exponent.parse::<i32>().unwrap_or(0) {
@@ -23,7 +36,7 @@ pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(truth) => truth.to_string(),
-        Value::Number(number) => float(number.as_f64().unwrap_or_default()),
+        Value::Number(value) => number(value),
         Value::String(text) => text.clone(),
         Value::Array(items) => format!("[{}]", spaced(items.iter().map(plain).collect())),
         Value::Object(map) => {
@@ -100,7 +113,7 @@ fn write_json(value: &Value, out: &mut String) {
     }
 }
 
-fn write_number(number: &serde_json::Number, out: &mut String) {
+fn write_number(number: &Number, out: &mut String) {
     let magnitude = number.as_f64().unwrap_or_default().abs();
     let text = match number.as_f64() {
         // Go writes neither `1.0` nor an exponent for numbers of this size.
@@ -141,18 +154,21 @@ mod tests {
     #[test]
     fn floats_turn_scientific_at_a_million() {
         let cases = [
-            (0.0, "0"),
-            (80.0, "80"),
-            (999_999.0, "999999"),
-            (1e6, "1e+06"),
-            (1_234_567.0, "1.234567e+06"),
-            (1.5, "1.5"),
-            (0.0001, "0.0001"),
-            (0.00001, "1e-05"),
-            (-1e6, "-1e+06"),
+            (json!(0), "0", "0"),
+            (json!(80), "80", "80"),
+            (json!(999_999), "999999", "999999"),
+            (json!(1_000_000), "1e+06", "1000000"),
+            (json!(1.5e7), "1.5e+07", "15000000"),
+            (json!(1_500_000.5), "1.5000005e+06", "1.5000005e+06"),
+            (json!(1.5), "1.5", "1.5"),
+            (json!(0.0001), "0.0001", "0.0001"),
+            (json!(0.00001), "1e-05", "1e-05"),
+            (json!(-1e6), "-1e+06", "-1000000"),
+            (json!(12_345_678_901_234_567_890_u64), "1.2345678901234567e+19", "1.2345678901234567e+19"),
         ];
-        for (number, text) in cases {
-            assert_eq!(float(number), text);
+        for (value, as_float, as_written) in cases {
+            let Value::Number(value) = value else { panic!("a number") };
+            assert_eq!((float(&value).as_str(), number(&value).as_str()), (as_float, as_written));
         }
     }
 

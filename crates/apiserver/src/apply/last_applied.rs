@@ -7,10 +7,10 @@
 use super::Target;
 use super::compare::compare;
 use super::fields::fields_of;
+use super::go;
 use super::node::Node;
 use super::set::FieldSet;
 use super::validate::{Duplicates, validate};
-use super::go;
 use serde_json::Value;
 
 /// The manager as which kubectl applies.
@@ -43,22 +43,17 @@ pub(super) fn refresh_annotation(object: &mut Value, applied: &Value) {
     if annotation(object).is_none() {
         return;
     }
-    let mut text = match applied.get("metadata").and_then(|m| m.get("annotations")?.get(ANNOTATION)) {
-        None => go::json(applied),
-        Some(_) => {
-            let mut applied = applied.clone();
-            if let Some(annotations) =
-                applied.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
-            {
-                annotations.remove(ANNOTATION);
-            }
-            go::json(&applied)
+    let mut text = if annotation(applied).is_some() {
+        let mut applied = applied.clone();
+        if let Some(Value::Object(annotations)) = applied.pointer_mut("/metadata/annotations") {
+            annotations.remove(ANNOTATION);
         }
+        go::json(&applied)
+    } else {
+        go::json(applied)
     };
     text.push('\n');
-    let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) else {
-        return;
-    };
+    let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") else { return };
     annotations.insert(ANNOTATION.to_owned(), text.into());
     let size: usize =
         annotations.iter().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();

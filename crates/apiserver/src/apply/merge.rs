@@ -86,10 +86,8 @@ fn merge_items(live: &[Value], over: &[Value], node: Node<'_>) -> Vec<Value> {
             overs.push(Over { item, live: Live::None, merged: false });
         }
     }
-    let lives: Vec<(&Value, Option<usize>)> = live
-        .iter()
-        .filter_map(|item| Some((item, places.get(&node.element(item).ok()?).copied())))
-        .collect();
+    let lives: Vec<(&Value, Option<usize>)> =
+        live.iter().filter_map(|item| Some((item, places.get(&node.element(item).ok()?).copied()))).collect();
     for (item, place) in &lives {
         if let Some(over) = place.and_then(|place| overs.get_mut(place)) {
             over.live = if over.is_shared() { Live::Several } else { Live::One(item) };

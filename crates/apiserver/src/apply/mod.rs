@@ -42,7 +42,9 @@ mod tests;
 mod validate;
 mod zero;
 
+#[allow(unused_imports)] // scaffold: goes when the service uses them
 pub(crate) use name::{manager_name, validate_manager_name};
+#[allow(unused_imports)]
 pub(crate) use scale::{managers_of_scale, managers_of_scaled};
 pub(crate) use set::FieldSet;
 
@@ -306,8 +308,8 @@ pub(crate) fn keep_times(live: &Value, new: &mut Value) {
     if !same_entries || old == entries {
         return;
     }
-    let same = same_beside(live, new, "metadata")
-        .is_some_and(|(a, b)| same_beside(a, b, "managedFields").is_some());
+    let same =
+        same_beside(live, new, "metadata").is_some_and(|(a, b)| same_beside(a, b, "managedFields").is_some());
     if same {
         set_managed_fields(new, Some(Value::Array(old.clone())));
     }

@@ -2,8 +2,9 @@
 
 use super::path::Element;
 use crate::field::go_quote;
-use crate::schema::{Additional, ListType, Schema, SchemaRef, Type};
+use crate::schema::{Additional, ListType, Presence, Schema, SchemaRef, Type};
 use serde_json::Value;
+use std::sync::LazyLock;
 
 /// The kind of values that may stand at one place, and how their parts are owned.
 #[derive(Clone, Copy, Debug)]
@@ -176,10 +177,8 @@ impl<'a> Node<'a> {
     pub(super) fn element(self, item: &Value) -> Result<Element, String> {
         self.check_item(item)?;
         let Some(names) = self.key_names() else { return Ok(Element::Value(item.clone())) };
-        let mut keys: Vec<(String, Value)> = names
-            .iter()
-            .filter_map(|name| Some((name.clone(), self.key(item, name)?.clone())))
-            .collect();
+        let mut keys: Vec<(String, Value)> =
+            names.iter().filter_map(|name| Some((name.clone(), self.key(item, name)?.clone()))).collect();
         keys.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(Element::Key(keys))
     }
@@ -228,8 +227,22 @@ impl<'a> Node<'a> {
         }
         let Node::Typed { schema, .. } = self.item() else { return None };
         let member = schema.members.as_ref().and_then(|members| members.get(name));
-        member
-            .and_then(|member| member.default.as_ref())
-            .or_else(|| schema.properties.get(name).and_then(|property| property.default.as_ref()))
+        let property = schema.properties.get(name);
+        let default = member.and_then(|member| member.default.as_ref());
+        default.or_else(|| property?.default.as_ref()).or_else(|| {
+            // A built-in field that is always written is its zero value when it is left out.
+            let always = member.is_some_and(|member| member.presence == Presence::Always);
+            property.filter(|_| always).and_then(|property| zero_key(property))
+        })
+    }
+}
+
+fn zero_key(schema: &Schema) -> Option<&'static Value> {
+    static TEXT: Value = Value::String(String::new());
+    static NUMBER: LazyLock<Value> = LazyLock::new(|| 0.into());
+    match schema.kind? {
+        Type::String => Some(&TEXT),
+        Type::Integer | Type::Number => Some(&NUMBER),
+        _ => None,
     }
 }

@@ -3,6 +3,7 @@
 //! The arithmetic of ownership, free of the rules about names, times and metadata that are laid around it
 //! by the callers. Objects given to these functions are valid for the schema.
 
+use super::Target;
 use super::compare::{Comparison, compare};
 use super::conflict::Conflicts;
 use super::fields::{Fitted, fields_of, fit};
@@ -12,7 +13,6 @@ use super::node::Node;
 use super::path::equal;
 use super::prune::prune;
 use super::set::FieldSet;
-use super::Target;
 use serde_json::Value;
 
 /// Fits all entries to the schema of today. Entries in a version that is served no more are dropped.
@@ -132,4 +132,3 @@ pub(super) fn apply(
     let object = if equal(live, &merged) { None } else { Some(merged) };
     Ok(Applied { object, managers })
 }
-

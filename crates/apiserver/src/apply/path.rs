@@ -2,7 +2,7 @@
 
 use super::go;
 use crate::field::go_quote;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
 
@@ -79,6 +79,20 @@ impl Element {
         }
     }
 
+    /// The step as people read it, numbers in the form given.
+    pub(super) fn render(&self, number: fn(&Number) -> String) -> String {
+        match self {
+            Element::Field(name) => format!(".{name}"),
+            Element::Value(value) => format!("[={}]", readable(value, number)),
+            Element::Index(index) => format!("[{index}]"),
+            Element::Key(keys) => {
+                let keys: Vec<String> =
+                    keys.iter().map(|(name, value)| format!("{name}={}", readable(value, number))).collect();
+                format!("[{}]", keys.join(","))
+            }
+        }
+    }
+
     /// Orders this step against the field `name`, without making a step of it.
     pub(super) fn cmp_field(&self, name: &str) -> Ordering {
         match self {
@@ -125,30 +139,25 @@ impl Eq for Element {}
 
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Element::Field(name) => write!(f, ".{name}"),
-            Element::Value(value) => write!(f, "[={}]", readable(value)),
-            Element::Index(index) => write!(f, "[{index}]"),
-            Element::Key(keys) => {
-                let keys: Vec<String> =
-                    keys.iter().map(|(name, value)| format!("{name}={}", readable(value))).collect();
-                write!(f, "[{}]", keys.join(","))
-            }
-        }
+        f.write_str(&self.render(go::number))
     }
 }
 
-fn readable(value: &Value) -> String {
+fn readable(value: &Value, number: fn(&Number) -> String) -> String {
     match value {
         Value::String(text) => go_quote(text),
-        Value::Number(number) => go::float(number.as_f64().unwrap_or_default()),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(readable).collect();
-            format!("[{}]", items.join(","))
-        }
-        Value::Object(map) => map.iter().map(|(k, v)| format!("{k}={}", readable(v))).collect(),
+        Value::Number(value) => number(value),
         Value::Null => "null".to_owned(),
         Value::Bool(truth) => truth.to_string(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| readable(item, number)).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(map) => {
+            let entries: Vec<String> =
+                map.iter().map(|(k, v)| format!("{k}={}", readable(v, number))).collect();
+            entries.concat()
+        }
     }
 }
 
@@ -193,9 +202,7 @@ fn compare_fields<'a>(
             (None, None) => return Ordering::Equal,
             (None, Some(_)) => return Ordering::Less,
             (Some(_), None) => return Ordering::Greater,
-            (Some((name_a, a)), Some((name_b, b))) => {
-                name_a.cmp(name_b).then_with(|| compare_values(a, b))
-            }
+            (Some((name_a, a)), Some((name_b, b))) => name_a.cmp(name_b).then_with(|| compare_values(a, b)),
         };
         if order.is_ne() {
             return order;
@@ -209,9 +216,7 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
         (Value::Number(a), Value::Number(b)) => {
             a == b || ((a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64())
         }
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
-        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|((ka, a), (kb, b))| ka == kb && equal(a, b))
         }

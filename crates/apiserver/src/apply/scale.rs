@@ -7,8 +7,8 @@ use serde_json::Value;
 
 const SCALE: &str = "autoscaling/v1";
 
-/// Where each version of a kind keeps its replicas; none for a version without a scale subresource.
-pub(crate) type ReplicasPaths<'a> = &'a [(&'a str, Option<&'a [&'a str]>)];
+/// Where each version of a kind keeps its replicas; nowhere (no steps) in one without a scale subresource.
+pub(crate) type ReplicasPaths<'a> = &'a [(&'a str, &'a [&'a str])];
 
 fn steps(path: &[&str]) -> Vec<Element> {
     path.iter().map(|name| Element::field(name)).collect()
@@ -18,7 +18,7 @@ fn single(path: &[&str]) -> FieldSet {
     FieldSet::of_fields(&[path])
 }
 
-fn path_of<'a>(paths: ReplicasPaths<'a>, version: &str) -> Option<Option<&'a [&'a str]>> {
+fn path_of<'a>(paths: ReplicasPaths<'a>, version: &str) -> Option<&'a [&'a str]> {
     paths.iter().find(|(served, _)| *served == version).map(|(_, path)| *path)
 }
 
@@ -26,7 +26,7 @@ fn path_of<'a>(paths: ReplicasPaths<'a>, version: &str) -> Option<Option<&'a [&'
 pub(crate) fn managers_of_scale(scaled: Option<&Value>, paths: ReplicasPaths<'_>) -> Option<Value> {
     let mut managers = Managers::decode(scaled).ok()?;
     managers.list.retain_mut(|manager| {
-        let Some(Some(path)) = path_of(paths, &manager.api_version) else { return false };
+        let Some(path) = path_of(paths, &manager.api_version) else { return false };
         let owns = manager.fields.has(&steps(path));
         manager.fields = single(&["spec", "replicas"]);
         SCALE.clone_into(&mut manager.api_version);
@@ -48,7 +48,9 @@ pub(crate) fn managers_of_scaled(
     };
     managers.list.retain_mut(|manager| {
         let Some(path) = path_of(paths, &manager.api_version) else { return false };
-        let Some(path) = path.filter(|path| manager.fields.has(&steps(path))) else { return true };
+        if !manager.fields.has(&steps(path)) {
+            return true;
+        }
         if through.take(&manager.identity).is_some() {
             return true;
         }
@@ -56,9 +58,11 @@ pub(crate) fn managers_of_scaled(
         !manager.fields.is_empty()
     });
     let replicas = steps(&["spec", "replicas"]);
-    if let Some(Some(path)) = path_of(paths, api_version) {
-        for Manager { identity, fields, time, .. } in through.list {
+    if let Some(path) = path_of(paths, api_version) {
+        for Manager { identity, fields, .. } in through.list {
             if fields.has(&replicas) {
+                // kube-apiserver looks for the time among the entries of the scaled object, in vain.
+                let time = managers.get_mut(&identity).and_then(|manager| manager.time);
                 let api_version = api_version.to_owned();
                 managers.put(Manager { identity, api_version, fields: single(path), time });
             }

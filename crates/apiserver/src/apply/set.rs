@@ -105,8 +105,7 @@ impl FieldSet {
             return self;
         }
         let mut nodes = Vec::with_capacity(self.nodes.len().max(other.nodes.len()));
-        let (mut left, mut right) =
-            (self.nodes.into_iter().peekable(), other.nodes.into_iter().peekable());
+        let (mut left, mut right) = (self.nodes.into_iter().peekable(), other.nodes.into_iter().peekable());
         while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
             match a.element.cmp(&b.element) {
                 Ordering::Less => nodes.extend(left.next()),

@@ -63,7 +63,8 @@ fn check(value: &Value, node: Node<'_>, duplicates: Duplicates, wrong: &mut Vec<
             for (key, inside) in map {
                 let before = wrong.len();
                 let Some(field) = node.field(key) else {
-                    wrong.push(Wrong { path: format!(".{key}"), what: "field not declared in schema".into() });
+                    wrong
+                        .push(Wrong { path: format!(".{key}"), what: "field not declared in schema".into() });
                     // What is wrong with the fields after an unknown one is not told.
                     return;
                 };

@@ -2,8 +2,11 @@
 
 use crate::apply::{ApplyError, FieldSet, Target, Writer, apply, track_update};
 use crate::schema::{Additional, Checks, ListType, Member, Presence, Schema, SchemaRef, Type};
+use crate::status::ApiError;
+use expect_test::Expect;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 pub(super) fn scalar(kind: Type) -> Schema {
@@ -31,8 +34,7 @@ pub(super) fn object<const N: usize>(properties: [(&str, Schema); N]) -> Schema 
 /// A built-in type of which these fields are always written.
 pub(super) fn built_in(always: &[&str], schema: Schema) -> Schema {
     let member = |name: &String| {
-        let presence =
-            if always.contains(&name.as_str()) { Presence::Always } else { Presence::OmitZero };
+        let presence = if always.contains(&name.as_str()) { Presence::Always } else { Presence::OmitZero };
         (name.clone(), Member { presence, ..Member::default() })
     };
     let members = schema.properties.keys().map(member).collect();
@@ -136,12 +138,12 @@ fn convert(object: &Value, version: &str) -> Option<(Value, SchemaRef)> {
 /// A kind, with what a write to its object and to its status resets.
 pub(super) struct Kind {
     pub(super) api_version: &'static str,
-    pub(super) kind: &'static str,
+    pub(super) name: &'static str,
     pub(super) schema: &'static Schema,
 }
 
 pub(super) fn widget() -> Kind {
-    Kind { api_version: "apply.test/v1", kind: "Widget", schema: &WIDGET }
+    Kind { api_version: "apply.test/v1", name: "Widget", schema: &WIDGET }
 }
 
 fn at(second: i64) -> Timestamp {
@@ -157,7 +159,7 @@ impl Kind {
         };
         let target = Target {
             api_version: self.api_version,
-            kind: self.kind,
+            kind: self.name,
             schema: self.schema,
             reset: &reset,
             reset_elsewhere: !subresource.is_empty(),
@@ -184,4 +186,86 @@ impl Kind {
         self.write(manager, second, |by, target| track_update(live, &mut new, by, target));
         new
     }
+}
+
+/// An object and the writes to it, one each second.
+pub(super) struct World {
+    kind: Kind,
+    pub(super) live: Option<Value>,
+    second: i64,
+}
+
+impl World {
+    pub(super) fn new(kind: Kind) -> Self {
+        World { kind, live: None, second: 0 }
+    }
+
+    /// Takes a step: `m` applies, `m!` forces, `=m` creates or replaces. `m/status` writes to the status.
+    /// The body lacks what all bodies have. Gives what the client is told.
+    pub(super) fn step(&mut self, who: &str, body: &Value) -> String {
+        self.second += 1;
+        let mut whole = json!({"apiVersion": self.kind.api_version, "kind": self.kind.name});
+        whole["metadata"] = json!({"name": "it", "namespace": "ns"});
+        for (key, value) in body.as_object().unwrap() {
+            match (key.as_str(), value) {
+                ("metadata", Value::Object(fields)) => {
+                    whole["metadata"].as_object_mut().unwrap().extend(fields.clone());
+                }
+                _ => whole[key] = value.clone(),
+            }
+        }
+        let live = self.live.as_ref();
+        let result = if let Some(who) = who.strip_prefix('=') {
+            Ok(self.kind.update(live, &whole, who, self.second))
+        } else {
+            let force = who.ends_with('!');
+            self.kind.apply(live, &whole, who.trim_end_matches('!'), force, self.second)
+        };
+        match result {
+            Ok(mut object) => {
+                // The rest of the server.
+                object["metadata"]["uid"] = json!("u");
+                self.live = Some(object);
+                format!("{who}: ok\n")
+            }
+            Err(error) => format!("{who}: {}\n", ApiError::from(error)),
+        }
+    }
+
+    /// The object less its metadata, and one line for each entry.
+    pub(super) fn state(&self) -> String {
+        let Some(Value::Object(live)) = &self.live else { return "nothing\n".to_owned() };
+        let mut out = String::new();
+        for (key, value) in live.iter().filter(|(key, _)| !["apiVersion", "kind"].contains(&key.as_str())) {
+            let mut value = value.clone();
+            if key == "metadata" {
+                let fields = value.as_object_mut().unwrap();
+                fields
+                    .retain(|key, _| !["name", "namespace", "uid", "managedFields"].contains(&key.as_str()));
+                if fields.is_empty() {
+                    continue;
+                }
+            }
+            writeln!(out, "{key}: {value}").unwrap();
+        }
+        for entry in live["metadata"]["managedFields"].as_array().into_iter().flatten() {
+            let text = |name: &str| entry[name].as_str().unwrap_or_default();
+            let time =
+                text("time").parse::<Timestamp>().map_or("-".to_owned(), |t| t.as_second().to_string());
+            let subresource = Some(text("subresource")).filter(|s| !s.is_empty());
+            let name = subresource.map_or(text("manager").to_owned(), |s| format!("{}/{s}", text("manager")));
+            writeln!(out, "{name} {} @{time} {}", text("operation"), entry["fieldsV1"]).unwrap();
+        }
+        out
+    }
+}
+
+/// Takes the steps and compares what clients were told and what came of it.
+pub(super) fn check(kind: Kind, steps: &[(&str, Value)], expect: &Expect) {
+    let mut world = World::new(kind);
+    let mut out = String::new();
+    for (who, body) in steps {
+        out.push_str(&world.step(who, body));
+    }
+    expect.assert_eq(&(out + &world.state()));
 }
