@@ -5,6 +5,7 @@
 mod apply;
 mod builtin;
 mod decode;
+mod discovery;
 mod field;
 mod gotext;
 mod jsonpath;
@@ -14,3 +15,4 @@ mod schema;
 mod selectors;
 mod status;
 mod store;
+mod table;
