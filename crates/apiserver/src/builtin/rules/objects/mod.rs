@@ -5,12 +5,27 @@
 //! `validate_update` repeats the metadata checks that its own strategy repeats: the `causes` of a refusal
 //! list them as often as kube-apiserver does.
 
+mod claim;
 mod config_map;
 pub(crate) mod crd;
+mod diff;
+mod endpoint_slice;
+mod endpoints;
+pub(crate) mod event;
+mod ingress;
+mod lease;
 pub(crate) mod namespace;
+mod network_policy;
+mod node;
+pub(crate) mod priority_class;
+mod rbac;
 mod secret;
 pub(crate) mod service;
+mod service_account;
+mod storage_class;
+mod volume;
 mod webhook_client;
+mod webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -25,10 +40,30 @@ use serde_json::Value;
 pub(crate) fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
     Some(match (group, kind) {
         ("", "ConfigMap") => &config_map::RULES,
+        ("", "Endpoints") => &endpoints::RULES,
+        ("", "Event") => &event::CORE,
         ("", "Namespace") => &namespace::RULES,
+        ("", "Node") => &node::RULES,
+        ("", "PersistentVolume") => &volume::RULES,
+        ("", "PersistentVolumeClaim") => &claim::RULES,
         ("", "Secret") => &secret::RULES,
         ("", "Service") => &service::RULES,
+        ("", "ServiceAccount") => &service_account::RULES,
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => &webhooks::MUTATING,
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &webhooks::VALIDATING,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => &crd::RULES,
+        ("coordination.k8s.io", "Lease") => &lease::RULES,
+        ("discovery.k8s.io", "EndpointSlice") => &endpoint_slice::RULES,
+        ("events.k8s.io", "Event") => &event::EVENTS,
+        ("networking.k8s.io", "Ingress") => &ingress::RULES,
+        ("networking.k8s.io", "IngressClass") => &ingress::CLASS,
+        ("networking.k8s.io", "NetworkPolicy") => &network_policy::RULES,
+        ("rbac.authorization.k8s.io", "ClusterRole") => &rbac::CLUSTER_ROLE,
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding") => &rbac::CLUSTER_ROLE_BINDING,
+        ("rbac.authorization.k8s.io", "Role") => &rbac::ROLE,
+        ("rbac.authorization.k8s.io", "RoleBinding") => &rbac::ROLE_BINDING,
+        ("scheduling.k8s.io", "PriorityClass") => &priority_class::RULES,
+        ("storage.k8s.io", "StorageClass") => &storage_class::RULES,
         _ => return None,
     })
 }

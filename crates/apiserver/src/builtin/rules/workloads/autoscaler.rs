@@ -24,10 +24,13 @@ fn default(autoscaler: &mut Value) {
     let Some(behavior) = object_mut(spec, "behavior") else { return };
     if let Some(up) = ensure_object(behavior, "scaleUp") {
         default_to(up, "stabilizationWindowSeconds", 0);
-        default_policies(up, json!([
-            {"type": "Pods", "value": 4, "periodSeconds": 15},
-            {"type": "Percent", "value": 100, "periodSeconds": 15},
-        ]));
+        default_policies(
+            up,
+            json!([
+                {"type": "Pods", "value": 4, "periodSeconds": 15},
+                {"type": "Percent", "value": 100, "periodSeconds": 15},
+            ]),
+        );
     }
     if let Some(down) = ensure_object(behavior, "scaleDown") {
         default_policies(down, json!([{"type": "Percent", "value": 100, "periodSeconds": 15}]));

@@ -1,8 +1,6 @@
 //! `DaemonSet`.
 
-use super::super::json::{
-    bump_generation, default_to, ensure_object, put, same_field, text,
-};
+use super::super::json::{bump_generation, default_to, ensure_object, put, same_field, text};
 use super::super::{Env, Rules, names, pod};
 use super::common;
 use super::deployment::default_count;

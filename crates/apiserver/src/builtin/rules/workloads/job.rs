@@ -32,8 +32,7 @@ fn default(job: &mut Value) {
     default_to(spec, "backoffLimit", backoff);
     default_to(spec, "completionMode", "NonIndexed");
     default_to(spec, "suspend", false);
-    let replacement =
-        if set(spec, "podFailurePolicy").is_some() { "Failed" } else { "TerminatingOrFailed" };
+    let replacement = if set(spec, "podFailurePolicy").is_some() { "Failed" } else { "TerminatingOrFailed" };
     default_to(spec, "podReplacementPolicy", replacement);
     default_to(spec, "manualSelector", false);
     default_template(spec);

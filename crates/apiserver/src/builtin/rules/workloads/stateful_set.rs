@@ -1,8 +1,6 @@
 //! `StatefulSet`.
 
-use super::super::json::{
-    bump_generation, default_to, ensure_object, list_mut, put, same_field, set, text,
-};
+use super::super::json::{bump_generation, default_to, ensure_object, list_mut, put, same_field, set, text};
 use super::super::{Env, Rules, pod};
 use super::common;
 use serde_json::{Value, json};

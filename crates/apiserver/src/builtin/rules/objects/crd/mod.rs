@@ -11,6 +11,7 @@ mod print;
 mod validate;
 mod versions;
 
+pub(in crate::builtin::rules::objects) use validate::validate_review_versions;
 pub(crate) use validate::{SchemaCheck, validate_with};
 
 use crate::builtin::rules::json::{

@@ -282,14 +282,13 @@ fn validate_conversion(spec: &Value, lenient_bundle: bool, errors: &mut Vec<Fiel
             }
         }
     }
-    validate_review_versions(versions, &["v1", "v1beta1"], "duplicate version", &versions_path, errors);
+    validate_review_versions(versions, &["v1", "v1beta1"], &versions_path, errors);
 }
 
 /// Checks the versions of review objects that a webhook understands.
 pub(in crate::builtin::rules::objects) fn validate_review_versions(
     versions: &[Value],
     known: &[&str],
-    repeated: &str,
     path: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
@@ -302,7 +301,7 @@ pub(in crate::builtin::rules::objects) fn validate_review_versions(
     for (index, version) in versions.iter().enumerate() {
         let name = version.as_str().unwrap_or("");
         if !seen.insert(name) {
-            errors.push(FieldError::invalid(&path.index(index), version, repeated));
+            errors.push(FieldError::invalid(&path.index(index), version, "duplicate version"));
             continue;
         }
         for why in dns1035_label(name) {

@@ -10,6 +10,7 @@ mod update;
 mod validate;
 
 pub(crate) use allocate::{Allocations, Ranges, begin_create, begin_update};
+pub(super) use validate::{validate_endpoint_ip, validate_port_or_name};
 
 use crate::builtin::rules::json::{default_to, keep, list, list_mut, object_mut, put, set, take, text};
 use crate::builtin::rules::names::address::{Cidr, parse_lenient};
@@ -185,7 +186,7 @@ fn warnings(new: &Value, _old: Option<&Value>) -> Vec<String> {
 }
 
 /// The warning for an address in a spelling that some programs read differently.
-fn address_warning(path: &Path<'_>, value: &str) -> Option<String> {
+pub(super) fn address_warning(path: &Path<'_>, value: &str) -> Option<String> {
     let address = parse_lenient(value)?;
     let plain = value.parse::<IpAddr>().ok().filter(|a| a.to_canonical() == *a);
     match plain {
@@ -201,7 +202,7 @@ fn address_warning(path: &Path<'_>, value: &str) -> Option<String> {
 }
 
 /// The warning for a block in a spelling that some programs read differently.
-fn range_warning(path: &Path<'_>, value: &str) -> Option<String> {
+pub(super) fn range_warning(path: &Path<'_>, value: &str) -> Option<String> {
     let block = Cidr::parse_lenient(value)?;
     let first = block.first();
     if first != block.address {

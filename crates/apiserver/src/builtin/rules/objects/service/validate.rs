@@ -109,7 +109,11 @@ fn validate_ports(service: &Value, errors: &mut Vec<FieldError>) {
 }
 
 /// Checks a port given by number or by name.
-pub(crate) fn validate_port_or_name(value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+pub(in crate::builtin::rules::objects) fn validate_port_or_name(
+    value: &Value,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     let wrong = match value {
         Value::String(name) => port_name(name),
         other => port_number(other.as_i64().unwrap_or(0)),
@@ -164,7 +168,11 @@ fn validate_external_ips(service: &Value, old: Option<&Value>, errors: &mut Vec<
 }
 
 /// Checks that an address can be one of an endpoint.
-pub(crate) fn validate_endpoint_ip(text: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+pub(in crate::builtin::rules::objects) fn validate_endpoint_ip(
+    text: &str,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     let mut refuse = |detail: String| errors.push(FieldError::invalid(path, &text.into(), detail));
     let Some(address) = parse_lenient(text).map(|address| address.to_canonical()) else {
         return refuse("must be a valid IP address".to_owned());

@@ -1,0 +1,337 @@
+//! `PersistentVolumeClaim`: a wish for storage that only grows once it is granted.
+
+use super::diff::{Tree, unified};
+use super::{check_meta_again, check_new_meta_again, is_unset};
+use crate::builtin::rules::json::{
+    default_to, ensure_object, keep, list, object_mut, put, same_field, set, take, text,
+};
+use crate::builtin::rules::names::{
+    complain, dns1123_label, dns1123_subdomain, validate_immutable, validate_label_selector,
+};
+use crate::builtin::rules::quantity::Quantity;
+use crate::builtin::rules::{Env, Rules};
+use crate::field::{FieldError, Path};
+use serde_json::{Value, json};
+
+const SPEC: Path<'static> = Path::of("spec");
+const STATUS: Path<'static> = Path::of("status");
+pub(super) const ACCESS_MODES: &[&str] =
+    &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+pub(super) const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
+const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+const PROTECTION: &str = "kubernetes.io/pvc-protection";
+
+pub(super) static RULES: Rules = Rules {
+    default,
+    prepare_create,
+    prepare_update,
+    prepare_status: |new, old, _| keep(new, old, "spec"),
+    validate,
+    validate_update,
+    validate_status,
+    warnings,
+    name: dns1123_subdomain,
+};
+
+fn default(object: &mut Value) {
+    if let Some(status) = ensure_object(object, "status") {
+        default_to(status, "phase", "Pending");
+    }
+    if let Some(spec) = ensure_object(object, "spec") {
+        default_to(spec, "volumeMode", "Filesystem");
+    }
+}
+
+fn prepare_create(object: &mut Value, _env: &Env<'_>) {
+    put(object, "status", json!({"phase": "Pending"}));
+    add_finalizer(object, PROTECTION);
+    settle_sources(object, None);
+}
+
+/// Adds the finalizer that keeps an object while it is in use.
+pub(super) fn add_finalizer(object: &mut Value, name: &str) {
+    let Some(meta) = ensure_object(object, "metadata") else { return };
+    let mut finalizers = list(meta, "finalizers").to_vec();
+    if !finalizers.iter().any(|finalizer| finalizer == name) {
+        finalizers.push(name.into());
+        put(meta, "finalizers", finalizers);
+    }
+}
+
+fn prepare_update(new: &mut Value, old: &Value, _env: &Env<'_>) {
+    keep(new, old, "status");
+    settle_sources(new, Some(old));
+}
+
+/// `dataSource` and `dataSourceRef` say the same; a source that nobody can copy is dropped.
+fn settle_sources(object: &mut Value, old: Option<&Value>) {
+    let Some(spec) = object_mut(object, "spec") else { return };
+    let had = |field: &str| old.is_some_and(|old| set(&old["spec"], field).is_some());
+    // Sources in other namespaces are off by default.
+    if !is_unset(&spec["dataSourceRef"], "namespace") && !had("dataSourceRef") {
+        take(spec, "dataSourceRef");
+    }
+    if !had("dataSource") && !had("dataSourceRef") && set(spec, "dataSourceRef").is_none() {
+        let source = &spec["dataSource"];
+        let known = matches!(
+            (text(source, "kind"), text(source, "apiGroup")),
+            ("PersistentVolumeClaim", "") | ("VolumeSnapshot", "snapshot.storage.k8s.io")
+        );
+        if !known {
+            take(spec, "dataSource");
+        }
+    }
+    match (set(spec, "dataSource").cloned(), set(spec, "dataSourceRef").cloned()) {
+        (Some(source), None) => put(spec, "dataSourceRef", source),
+        (None, Some(mut reference)) if is_unset(&reference, "namespace") => {
+            take(&mut reference, "namespace");
+            put(spec, "dataSource", reference);
+        }
+        _ => {}
+    }
+}
+
+/// Checks the access modes that are there.
+pub(super) fn validate_access_modes(spec: &Value, errors: &mut Vec<FieldError>) {
+    let path = SPEC.field("accessModes");
+    let modes = list(spec, "accessModes");
+    for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(&mode.as_str().unwrap_or(""))) {
+        errors.push(FieldError::not_supported(&path, mode, ACCESS_MODES));
+    }
+    let known = |mode: &&Value| ACCESS_MODES.contains(&mode.as_str().unwrap_or(""));
+    let single = modes.iter().any(|mode| mode == "ReadWriteOncePod");
+    if single && modes.iter().filter(known).any(|mode| mode != "ReadWriteOncePod") {
+        let detail = "may not use ReadWriteOncePod with other access modes";
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+}
+
+fn validate(object: &Value, errors: &mut Vec<FieldError>) {
+    let spec = &object["spec"];
+    if list(spec, "accessModes").is_empty() {
+        errors.push(FieldError::required(&SPEC.field("accessModes"), "at least 1 access mode is required"));
+    }
+    validate_label_selector(&spec["selector"], &SPEC.field("selector"), errors);
+    validate_access_modes(spec, errors);
+    let path = SPEC.field("resources");
+    let path = path.key("storage");
+    match set(&spec["resources"]["requests"], "storage") {
+        None => errors.push(FieldError::required(&path, "")),
+        Some(size) => {
+            if Quantity::read(size).is_some_and(|size| size.sign() <= 0) {
+                errors.push(FieldError::invalid(&path, size, "must be greater than zero"));
+            }
+        }
+    }
+    let class = text(spec, "storageClassName");
+    if !class.is_empty() {
+        complain(errors, &SPEC.field("storageClassName"), class, dns1123_subdomain(class));
+    }
+    let mode = text(spec, "volumeMode");
+    if !mode.is_empty() && !VOLUME_MODES.contains(&mode) {
+        errors.push(FieldError::not_supported(&SPEC.field("volumeMode"), &mode.into(), VOLUME_MODES));
+    }
+    validate_sources(spec, errors);
+    let class = text(spec, "volumeAttributesClassName");
+    if !class.is_empty() {
+        complain(errors, &SPEC.field("volumeAttributesClassName"), class, dns1123_subdomain(class));
+    }
+}
+
+fn validate_sources(spec: &Value, errors: &mut Vec<FieldError>) {
+    for field in ["dataSource", "dataSourceRef"] {
+        let Some(source) = set(spec, field) else { continue };
+        let path = SPEC.field(field);
+        for field in ["name", "kind"] {
+            if text(source, field).is_empty() {
+                errors.push(FieldError::required(&path.field(field), ""));
+            }
+        }
+        let (kind, group) = (text(source, "kind"), text(source, "apiGroup"));
+        if group.is_empty() && kind != "PersistentVolumeClaim" {
+            let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            errors.push(FieldError::invalid(&path, &kind.into(), detail));
+        }
+        if !group.is_empty() {
+            complain(errors, &path.field("apiGroup"), group, dns1123_subdomain(group));
+        }
+        let namespace = text(source, "namespace");
+        if !namespace.is_empty() {
+            complain(errors, &path.field("namespace"), namespace, dns1123_label(namespace));
+        }
+    }
+    if let (Some(source), Some(reference)) = (set(spec, "dataSource"), set(spec, "dataSourceRef")) {
+        let same =
+            ["apiGroup", "kind", "name"].iter().all(|field| text(source, field) == text(reference, field));
+        // The offending value that the real server prints here is a path, which has no fields to print.
+        if !is_unset(reference, "namespace") {
+            let detail = "may not be specified when dataSourceRef.namespace is specified";
+            errors.push(FieldError::invalid(&SPEC, &json!({}), detail));
+        } else if !same {
+            errors.push(FieldError::invalid(&SPEC, &json!({}), "must match dataSourceRef"));
+        }
+    }
+}
+
+fn validate_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    check_meta_again(new, old, errors);
+    check_new_meta_again(new, true, dns1123_subdomain, errors);
+    validate(new, errors);
+    let annotation = |object: &Value| text(&object["metadata"]["annotations"], CLASS_ANNOTATION).to_owned();
+    if annotation(new) != annotation(old) {
+        let path = Path::of("metadata");
+        let path = path.field("annotations");
+        let path = path.key(CLASS_ANNOTATION);
+        errors.push(FieldError::invalid(&path, &annotation(new).into(), "field is immutable"));
+    }
+    let (before, after) = comparable(new, old);
+    if before != after {
+        let diff = unified(&internal(&before), &internal(&after));
+        let detail = format!(
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
+             bound claims\n{diff}"
+        );
+        errors.push(FieldError::forbidden(&SPEC, detail));
+    }
+    validate_size(new, old, errors);
+    let path = Path::of("volumeMode");
+    validate_immutable(&new["spec"]["volumeMode"], &old["spec"]["volumeMode"], &path, errors);
+    validate_attributes(new, old, errors);
+}
+
+/// The two specs without what may change.
+fn comparable(new: &Value, old: &Value) -> (Value, Value) {
+    let (mut before, mut after) = (old["spec"].clone(), new["spec"].clone());
+    if text(&before, "volumeName").is_empty() {
+        keep(&mut before, &new["spec"], "volumeName");
+    }
+    if set(&before, "storageClassName").is_none() {
+        take(&mut after, "storageClassName");
+    }
+    if text(&new["status"], "phase") == "Bound" {
+        let size = before["resources"]["requests"]["storage"].clone();
+        if let Some(requests) =
+            object_mut(&mut after, "resources").and_then(|resources| object_mut(resources, "requests"))
+        {
+            put(requests, "storage", size);
+        }
+        keep(&mut after, &before.clone(), "volumeAttributesClassName");
+    }
+    (before, after)
+}
+
+fn validate_size(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let size = |value: &Value| Quantity::read(value).unwrap_or(Quantity::ZERO);
+    let requested = |claim: &Value| size(&claim["spec"]["resources"]["requests"]["storage"]);
+    let granted = size(&old["status"]["capacity"]["storage"]);
+    if requested(new) < requested(old) && requested(new) <= granted {
+        let path = SPEC.field("resources");
+        let path = path.field("requests");
+        let detail = "field can not be less than status.capacity";
+        errors.push(FieldError::forbidden(&path.field("storage"), detail));
+    }
+}
+
+fn validate_attributes(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let field = "volumeAttributesClassName";
+    if same_field(&new["spec"], &old["spec"], field)
+        || set(&old["status"], "currentVolumeAttributesClassName").is_none()
+    {
+        return;
+    }
+    let to = match set(&new["spec"], field) {
+        None => "nil",
+        Some(name) if name == "" => "empty string",
+        Some(_) => return,
+    };
+    let detail =
+        format!("update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil");
+    errors.push(FieldError::forbidden(&SPEC.field(field), detail));
+}
+
+/// A spec as the real server prints it in a diff.
+fn internal(spec: &Value) -> Tree {
+    let leaf = |value: &Value| Tree::Leaf(value.to_string());
+    let plain = |field: &str| set(spec, field).map_or_else(Tree::null, leaf);
+    let list_of = |field: &str| match list(spec, field) {
+        [] => Tree::null(),
+        items => Tree::List(items.iter().map(leaf).collect()),
+    };
+    let amounts = |field: &str| match spec["resources"][field].as_object() {
+        Some(map) if !map.is_empty() => {
+            Tree::Object(map.iter().map(|(name, value)| (name.clone(), leaf(value))).collect())
+        }
+        _ => Tree::null(),
+    };
+    let reference = |field: &str, namespaced: bool| match set(spec, field) {
+        None => Tree::null(),
+        Some(source) => {
+            let optional = |field: &str| set(source, field).map_or_else(Tree::null, leaf);
+            let mut fields = vec![
+                ("APIGroup".to_owned(), optional("apiGroup")),
+                ("Kind".to_owned(), Tree::Leaf(Value::from(text(source, "kind")).to_string())),
+                ("Name".to_owned(), Tree::Leaf(Value::from(text(source, "name")).to_string())),
+            ];
+            if namespaced {
+                fields.push(("Namespace".to_owned(), optional("namespace")));
+            }
+            Tree::Object(fields)
+        }
+    };
+    let field = |name: &str, tree: Tree| (name.to_owned(), tree);
+    Tree::Object(vec![
+        field("AccessModes", list_of("accessModes")),
+        field("Selector", set(spec, "selector").map_or_else(Tree::null, generic)),
+        field(
+            "Resources",
+            Tree::Object(vec![field("Limits", amounts("limits")), field("Requests", amounts("requests"))]),
+        ),
+        field("VolumeName", Tree::Leaf(Value::from(text(spec, "volumeName")).to_string())),
+        field("StorageClassName", plain("storageClassName")),
+        field("VolumeMode", plain("volumeMode")),
+        field("DataSource", reference("dataSource", false)),
+        field("DataSourceRef", reference("dataSourceRef", true)),
+        field("VolumeAttributesClassName", plain("volumeAttributesClassName")),
+    ])
+}
+
+/// A value whose Go type has JSON names.
+pub(super) fn generic(value: &Value) -> Tree {
+    match value {
+        Value::Object(map) => Tree::Object(map.iter().map(|(k, v)| (k.clone(), generic(v))).collect()),
+        Value::Array(items) => Tree::List(items.iter().map(generic).collect()),
+        other => Tree::Leaf(other.to_string()),
+    }
+}
+
+fn validate_status(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    check_meta_again(new, old, errors);
+    if list(&new["spec"], "accessModes").is_empty() {
+        let path = Path::of("Spec");
+        errors.push(FieldError::required(&path.field("accessModes"), ""));
+    }
+    let path = STATUS.field("capacity");
+    for (name, amount) in new["status"]["capacity"].as_object().into_iter().flatten() {
+        if Quantity::read(amount).is_some_and(|amount| amount.sign() < 0) {
+            errors.push(FieldError::invalid(&path.key(name), amount, "must be a valid resource quantity"));
+        }
+    }
+}
+
+fn warnings(new: &Value, _old: Option<&Value>) -> Vec<String> {
+    let mut out = Vec::new();
+    if new["metadata"]["annotations"].get(CLASS_ANNOTATION).is_some() {
+        out.push(format!(
+            "metadata.annotations[{CLASS_ANNOTATION}]: deprecated since v1.8; use \"storageClassName\" attribute instead"
+        ));
+    }
+    for field in ["requests", "limits"] {
+        let amount = &new["spec"]["resources"][field]["storage"];
+        if Quantity::read(amount).is_some_and(|quantity| !quantity.is_whole()) {
+            out.push(format!(
+                "spec.resources.{field}[storage]: fractional byte value {amount} is invalid, must be an integer"
+            ));
+        }
+    }
+    out
+}
