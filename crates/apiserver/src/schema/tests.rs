@@ -13,6 +13,14 @@ fn objects_are_judged_as_kubernetes_judges_them() {
     check_golden(VALUES);
 }
 
+/// The same for rules.
+const RULES: &str = include_str!("golden/rules.json");
+
+#[test]
+fn rules_are_evaluated_as_kubernetes_evaluates_them() {
+    check_golden(RULES);
+}
+
 fn check_golden(text: &str) {
     let cases: Vec<Value> = serde_json::from_str(text).unwrap();
     let mut differences = Vec::new();
