@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // scaffold: removed when the service uses every module
 
+mod admission;
 mod apply;
 mod builtin;
 mod decode;
@@ -13,3 +14,5 @@ mod schema;
 mod selectors;
 mod status;
 mod store;
+
+pub use admission::ServiceResolver;
