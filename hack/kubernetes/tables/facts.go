@@ -100,19 +100,23 @@ func (t *types) learn(typ reflect.Type) string {
 
 // facts is what a definition's Go type adds to its OpenAPI schema:
 //
-//	TYPE|FORM;FIELD:PRESENCE:NUMBER:EMBEDDED:TYPES;…
+//	TYPE|FORM|STORED;FIELD:PRESENCE:NUMBER:EMBEDDED:TYPES;…
 //
-// TYPE is the type as Go prints it, FORM how it is written if not as its schema says. PRESENCE is p (pointer,
+// TYPE is the type as Go prints it, FORM how it is written if not as its schema says, STORED is
+// protobuf for kinds that are stored so. PRESENCE is p (pointer,
 // absent when unset), o (absent when zero), a (always written) or n (always written, null when unset). NUMBER
 // is the protobuf number. EMBEDDED is `Name/number` for a field of an embedded struct, a message of its own in
 // protobuf. TYPES are the Go types of the field, of its elements, and so on; one that is a protobuf message
 // around a list is marked with @.
-func (t *types) facts(name string, s schema) string {
+func (t *types) facts(name string, s schema, stored bool) string {
 	typ := t.byName[name]
 	if typ == nil {
 		log.Fatalf("no Go type for %s", name)
 	}
-	out := typ.String() + "|" + forms[typ]
+	out := typ.String() + "|" + forms[typ] + "|"
+	if stored {
+		out += "protobuf"
+	}
 	if forms[typ] != "" {
 		return out
 	}

@@ -33,3 +33,12 @@ var kinds = []struct {
 var metaKinds = []string{
 	"DeleteOptions", "Status", "WatchEvent", "Patch", "APIResourceList", "APIGroup", "APIGroupList", "APIVersions",
 }
+
+// storedAsProtobuf says whether objects of a kind are stored, and not as JSON as custom resource definitions are.
+func storedAsProtobuf(group, kind string) bool {
+	switch kind {
+	case "Binding", "CustomResourceDefinition", "DeleteOptions", "Eviction", "Scale":
+		return false
+	}
+	return group != "authentication.k8s.io" && group != "authorization.k8s.io"
+}

@@ -46,10 +46,12 @@ func definitionTable(api string) []byte {
 	types := newTypes()
 	var roots []string
 	served := map[string]string{}
+	stored := map[string]bool{}
 	for _, k := range kinds {
 		for _, name := range k.names {
 			roots = append(roots, types.root(k.group, k.version, name))
 			served[roots[len(roots)-1]] = strings.TrimPrefix(k.group+"/"+k.version+"/"+name, "/")
+			stored[roots[len(roots)-1]] = storedAsProtobuf(k.group, name)
 			if list := types.root(k.group, k.version, name+"List"); list != "" {
 				roots = append(roots, list)
 				served[list] = strings.TrimPrefix(k.group+"/"+k.version+"/"+name+"List", "/")
@@ -62,7 +64,7 @@ func definitionTable(api string) []byte {
 	names := closure(schemas, roots)
 	var table bytes.Buffer
 	for _, name := range names {
-		facts := types.facts(name, schemas[name])
+		facts := types.facts(name, schemas[name], stored[name])
 		fmt.Fprintf(&table, "%s\t%s\t%s\t%s\n", name, served[name], facts, compact(schemas[name]))
 	}
 	return table.Bytes()

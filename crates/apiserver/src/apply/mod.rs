@@ -81,6 +81,10 @@ pub(crate) struct Target<'a> {
     /// The fields that a write to this endpoint does not change, whatever it says: `status`, or at
     /// `/status` everything else. Nobody comes to own them.
     pub reset: &'a FieldSet,
+    /// Whether `reset` holds for entries in other versions too. So it is for built-in kinds and at the
+    /// status of custom ones, but not for custom objects themselves, where kube-apiserver has it for the
+    /// version of the request only.
+    pub reset_elsewhere: bool,
     /// For entries in other versions.
     pub convert: &'a Convert<'a>,
 }
@@ -141,7 +145,7 @@ static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
 /// cannot be understood leave the object without entries, as in kube-apiserver.
 pub(crate) fn track_update(live: Option<&Value>, new: &mut Value, by: &Writer<'_>, target: &Target<'_>) {
     let sent = new.get_mut("metadata").and_then(Value::as_object_mut).and_then(|m| m.remove("managedFields"));
-    let Some(managers) = managers_before(live, sent.as_ref(), by.subresource) else { return };
+    let managers = managers_before(live, sent.as_ref(), by, target);
     let exists = live.is_some_and(|live| live.pointer("/metadata/uid").is_some_and(|uid| uid != ""));
     if managers.list.is_empty() && exists {
         return;
@@ -153,22 +157,26 @@ pub(crate) fn track_update(live: Option<&Value>, new: &mut Value, by: &Writer<'_
 }
 
 /// The entries that an update begins with.
-fn managers_before(live: Option<&Value>, sent: Option<&Value>, subresource: &str) -> Option<Managers> {
+fn managers_before(
+    live: Option<&Value>,
+    sent: Option<&Value>,
+    by: &Writer<'_>,
+    target: &Target<'_>,
+) -> Managers {
     let of_live = || Managers::decode(live.and_then(managed_fields)).unwrap_or_default();
-    if !subresource.is_empty() {
-        return Some(of_live());
+    if !by.subresource.is_empty() {
+        return of_live();
     }
-    if let Some(Value::Array(entries)) = sent {
-        let cleared = match entries.as_slice() {
-            [] => true,
-            [Value::Object(entry)] => entry.is_empty(),
-            _ => false,
-        };
-        if cleared {
-            return Some(Managers::default());
-        }
+    let cleared = match sent.and_then(Value::as_array).map(Vec::as_slice) {
+        // Metadata of custom kinds loses empty lists before anyone looks at it.
+        Some([]) => target.schema.members.is_some(),
+        Some([Value::Object(entry)]) => entry.is_empty(),
+        _ => false,
+    };
+    if cleared {
+        return Managers::default();
     }
-    Some(Managers::decode(sent).ok().filter(|sent| !sent.list.is_empty()).unwrap_or_else(of_live))
+    Managers::decode(sent).ok().filter(|sent| !sent.list.is_empty()).unwrap_or_else(of_live)
 }
 
 /// Gives the writer what changes between `live` and `new`, and folds old entries.
@@ -293,38 +301,24 @@ pub(crate) fn keep_times(live: &Value, new: &mut Value) {
     else {
         return;
     };
-    let same_entry = |a: &Value, b: &Value| match (a, b) {
-        (Value::Object(a), Value::Object(b)) => same_but(a, b, "time", |_, _| true),
-        _ => false,
-    };
-    if old == entries || old.len() != entries.len() || !old.iter().zip(entries).all(|(a, b)| same_entry(a, b)) {
+    let same_entries = old.len() == entries.len()
+        && old.iter().zip(entries).all(|(a, b)| same_beside(a, b, "time").is_some());
+    if !same_entries || old == entries {
         return;
     }
-    let (Value::Object(before), Value::Object(after)) = (live, &*new) else { return };
-    let same = same_but(before, after, "metadata", |before, after| match (before, after) {
-        (Value::Object(before), Value::Object(after)) => same_but(before, after, "managedFields", |_, _| true),
-        _ => false,
-    });
+    let same = same_beside(live, new, "metadata")
+        .is_some_and(|(a, b)| same_beside(a, b, "managedFields").is_some());
     if same {
-        let old = old.clone();
-        set_managed_fields(new, Some(Value::Array(old)));
+        set_managed_fields(new, Some(Value::Array(old.clone())));
     }
 }
 
-/// Whether two objects are equal, the field `name` by the measure given.
-fn same_but(
-    a: &Map<String, Value>,
-    b: &Map<String, Value>,
-    name: &str,
-    same: impl Fn(&Value, &Value) -> bool,
-) -> bool {
-    let others = |map: &Map<String, Value>| map.iter().filter(|(key, _)| *key != name).map(|(k, v)| (k.clone(), v.clone())).collect::<Vec<_>>();
-    others(a) == others(b)
-        && match (a.get(name), b.get(name)) {
-            (Some(a), Some(b)) => same(a, b),
-            (None, None) => true,
-            _ => name == "time",
-        }
+/// The field `name` of two objects that are equal but for it; none if they differ elsewhere.
+fn same_beside<'a>(a: &'a Value, b: &'a Value, name: &str) -> Option<(&'a Value, &'a Value)> {
+    let (a, b) = (a.as_object()?, b.as_object()?);
+    let others = |map: &'a Map<String, Value>| map.iter().filter(move |(key, _)| *key != name);
+    let field = |map: &'a Map<String, Value>| map.get(name).unwrap_or(&Value::Null);
+    others(a).eq(others(b)).then(|| (field(a), field(b)))
 }
 
 fn managed_fields(object: &Value) -> Option<&Value> {

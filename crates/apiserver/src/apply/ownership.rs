@@ -13,7 +13,6 @@ use super::path::equal;
 use super::prune::prune;
 use super::set::FieldSet;
 use super::Target;
-use crate::schema::Schema;
 use serde_json::Value;
 
 /// Fits all entries to the schema of today. Entries in a version that is served no more are dropped.
@@ -42,16 +41,16 @@ fn take_touched(
     target: &Target<'_>,
     force: bool,
 ) -> Result<Comparison, Conflicts> {
-    let touched = |live: &Value, new: &Value, schema: &Schema| {
-        compare(live, new, Node::root(schema)).without(target.reset)
-    };
-    let here = touched(live, new, target.schema);
+    let here = compare(live, new, Node::root(target.schema)).without(target.reset);
     let mut elsewhere: Vec<(String, Option<Comparison>)> = Vec::new();
     for manager in managers.list.iter().filter(|manager| Some(&manager.identity) != own) {
         let version = &manager.api_version;
         if version != target.api_version && !elsewhere.iter().any(|(seen, _)| seen == version) {
             let converted = (target.convert)(live, version).zip((target.convert)(new, version));
-            let comparison = converted.map(|((live, schema), (new, _))| touched(&live, &new, &schema));
+            let comparison = converted.map(|((live, schema), (new, _))| {
+                let touched = compare(&live, &new, Node::root(&schema));
+                if target.reset_elsewhere { touched.without(target.reset) } else { touched }
+            });
             elsewhere.push((version.clone(), comparison));
         }
     }

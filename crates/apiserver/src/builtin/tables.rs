@@ -125,11 +125,13 @@ fn read(source: &'static str) -> Schema {
     let mut columns = source.splitn(3, '\t').skip(1);
     let mut facts = columns.next().unwrap_or_default().split(';');
     let openapi: Value = serde_json::from_str(columns.next().unwrap_or_default()).unwrap_or_default();
-    let (name, form) = facts.next().and_then(|head| head.split_once('|')).unwrap_or_default();
+    let mut head = facts.next().unwrap_or_default().split('|');
+    let mut part = || head.next().unwrap_or_default();
+    let (name, form, stored) = (part(), form_named(part()), part());
 
     let mut schema = node(&openapi, &mut std::iter::empty());
-    schema.go = Some(GoType { name, form: form_named(form) });
-    match form_named(form) {
+    schema.go = Some(GoType { name, form, as_protobuf: stored == "protobuf" });
+    match form {
         Form::Struct => {
             schema.kind = Some(Type::Object);
             let mut members = BTreeMap::new();
@@ -241,7 +243,7 @@ fn node(openapi: &Value, types: &mut dyn Iterator<Item = &'static str>) -> Schem
         },
         atomic_map: openapi["x-kubernetes-map-type"] == "atomic",
         checks: checks(openapi),
-        go: Some(GoType { name: name.trim_start_matches('@'), form }),
+        go: Some(GoType { name: name.trim_start_matches('@'), form, as_protobuf: false }),
         ..Schema::default()
     }
 }

@@ -3,6 +3,7 @@
 //! Reads what Go's `time.Parse` reads with those layouts, and refuses the rest in its words.
 
 use jiff::{SignedDuration, Timestamp, civil, tz::Offset};
+use std::fmt::Write as _;
 
 /// How finely a time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,8 @@ pub(crate) fn render(instant: Timestamp, precision: Precision) -> String {
         at.second()
     );
     if precision == Precision::Microsecond {
-        text.push_str(&format!(".{:06}", at.subsec_nanosecond() / 1000));
+        // Writing to a String cannot fail.
+        let _ = write!(text, ".{:06}", at.subsec_nanosecond() / 1000);
     }
     text.push('Z');
     text
@@ -92,7 +94,7 @@ fn quote(text: &str) -> String {
         match byte {
             b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
             0x20..0x80 => out.push(char::from(byte)),
-            _ => out.push_str(&format!("\\x{byte:02x}")),
+            _ => drop(write!(out, "\\x{byte:02x}")),
         }
     }
     out.push('"');

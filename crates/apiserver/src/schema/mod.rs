@@ -108,6 +108,8 @@ pub(crate) struct GoType {
     pub name: &'static str,
     /// How values are read and written.
     pub form: Form,
+    /// Whether it is a kind that is stored as protobuf, which does not tell an empty list from none.
+    pub as_protobuf: bool,
 }
 
 /// How a Go type reads and writes its values, in JSON and in protobuf.

@@ -6,9 +6,11 @@
 //! list them as often as kube-apiserver does.
 
 mod config_map;
+pub(crate) mod crd;
 pub(crate) mod namespace;
 mod secret;
 pub(crate) mod service;
+mod webhook_client;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,7 @@ pub(crate) fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
         ("", "Namespace") => &namespace::RULES,
         ("", "Secret") => &secret::RULES,
         ("", "Service") => &service::RULES,
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => &crd::RULES,
         _ => return None,
     })
 }

@@ -199,6 +199,7 @@ macro_rules! facts {
 
 facts! {
     config_map
+    crd
     namespace
     secret
     service

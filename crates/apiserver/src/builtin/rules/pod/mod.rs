@@ -4,8 +4,10 @@ pub(crate) mod admit;
 pub(crate) mod conditions;
 pub(crate) mod defaults;
 mod image;
+pub(crate) mod internal;
 pub(crate) mod prepare;
 mod resources;
+pub(crate) mod validate;
 
 use super::{Rules, names};
 
@@ -14,6 +16,9 @@ pub(super) const RULES: Rules = Rules {
     prepare_create: prepare::prepare_create,
     prepare_update: prepare::prepare_update,
     prepare_status: prepare::prepare_status,
+    validate: validate::validate_create,
+    validate_update: validate::update::validate,
+    validate_status: validate::status::validate,
     name: names::dns1123_subdomain,
     ..Rules::NONE
 };
