@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // scaffold: removed when the service uses every module
 
+mod admission;
 mod apply;
 mod builtin;
 mod decode;
@@ -16,3 +17,5 @@ mod selectors;
 mod status;
 mod store;
 mod table;
+
+pub use admission::ServiceResolver;

@@ -2,6 +2,7 @@
 
 use crate::field::FieldError;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// Why a request was refused. Prints and serialises as a `metav1.Status` of the same code, reason,
 /// message and details that kube-apiserver gives.
@@ -10,7 +11,7 @@ pub(crate) struct ApiError {
     /// The HTTP status code.
     pub code: u16,
     /// The machine-readable reason; empty where Kubernetes gives none.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The sentence for people.
     pub message: String,
     /// `details`, or none.
@@ -55,7 +56,7 @@ impl Subject<'_> {
 impl ApiError {
     /// A refusal without details.
     pub(crate) fn plain(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        ApiError { code, reason, message: message.into(), details: None }
+        ApiError { code, reason: reason.into(), message: message.into(), details: None }
     }
 
     fn about(
@@ -66,7 +67,7 @@ impl ApiError {
         message: impl Into<String>,
     ) -> Self {
         let details = Some(Box::new(subject.details(name)));
-        ApiError { code, reason, message: message.into(), details }
+        ApiError { code, reason: reason.into(), message: message.into(), details }
     }
 
     /// 400 with the given sentence.
@@ -187,7 +188,7 @@ impl ApiError {
         });
         if let Value::Object(map) = &mut status {
             if !self.reason.is_empty() {
-                map.insert("reason".into(), self.reason.into());
+                map.insert("reason".into(), (*self.reason).into());
             }
             if let Some(details) = &self.details {
                 map.insert("details".into(), Value::Object((**details).clone()));

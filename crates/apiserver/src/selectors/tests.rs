@@ -46,7 +46,7 @@ fn check_refusals(selectors: &[&str], expected: &Expect) {
     let mut out = String::new();
     for selector in selectors {
         let error = LabelSelector::parse(selector).unwrap_err();
-        assert_eq!((error.code, error.reason), (400, "BadRequest"));
+        assert_eq!((error.code, &*error.reason), (400, "BadRequest"));
         let _ = writeln!(out, "{selector:?}: {}", error.message);
     }
     expected.assert_eq(&out);
@@ -148,7 +148,7 @@ fn selector_objects_select_and_print() {
 
 fn field_refusal(selector: &str, support: &FieldSupport) -> String {
     let error = FieldSelector::parse(selector).and_then(|parsed| parsed.for_kind(support)).unwrap_err();
-    assert_eq!((error.code, error.reason), (400, "BadRequest"));
+    assert_eq!((error.code, &*error.reason), (400, "BadRequest"));
     error.message
 }
 

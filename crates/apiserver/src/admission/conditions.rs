@@ -1,0 +1,217 @@
+//! `matchConditions`: CEL expressions that must all hold for a webhook to be asked.
+//!
+//! An expression sees `object`, `oldObject`, `request`, and `namespaceObject` (always null here, as in
+//! kube-apiserver). One that is false excludes the webhook whatever the others do; otherwise an expression
+//! that fails refuses the request or excludes the webhook, by failure policy.
+//!
+//! Compiled expressions are kept, up to a bound.
+
+use super::hook::FailurePolicy;
+use kube_cel::KubeCelExt as _;
+use kube_cel::cel::common::ast::{
+    CallExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators,
+};
+use kube_cel::cel::objects::{Key, Map as CelMap};
+use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many compiled expressions are kept.
+const COMPILED_MAX: usize = 1000;
+
+/// Why conditions cannot be decided.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ConditionError {
+    /// The expression asks about permissions, which nobody here keeps.
+    #[error("the variable `authorizer` in matchConditions")]
+    Authorizer,
+    /// The expressions that failed, as one sentence.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What expressions may look at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inputs<'a> {
+    pub object: Option<&'a Value>,
+    pub old: Option<&'a Value>,
+    pub request: &'a Value,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    expression: IdedExpr,
+    /// Which variables it mentions: the others need no conversion.
+    mentions: [bool; 3],
+}
+
+const VARIABLES: [&str; 3] = ["object", "oldObject", "request"];
+
+/// Compiled conditions.
+#[derive(Default)]
+pub(super) struct Conditions {
+    compiled: Mutex<HashMap<String, Arc<Result<Compiled, ConditionError>>>>,
+}
+
+/// Checks an expression before it is stored.
+pub(crate) fn check_match_condition(expression: &str) -> Result<(), ConditionError> {
+    compile(expression).map(drop)
+}
+
+impl Conditions {
+    /// Whether all conditions hold.
+    pub(super) fn hold(
+        &self,
+        conditions: &[Value],
+        policy: FailurePolicy,
+        inputs: Inputs<'_>,
+    ) -> Result<bool, ConditionError> {
+        let mut failures: Vec<String> = Vec::new();
+        for condition in conditions {
+            let text = condition.get("expression").and_then(Value::as_str).unwrap_or_default();
+            match &*self.compiled(text) {
+                Err(ConditionError::Authorizer) => return Err(ConditionError::Authorizer),
+                Err(ConditionError::Failed(why)) => failures.push(format!("compilation error: {why}")),
+                Ok(compiled) => match evaluate(compiled, inputs) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(false),
+                    Err(why) => failures.push(format!("expression '{text}' resulted in error: {why}")),
+                },
+            }
+        }
+        match (policy, failures.as_slice()) {
+            (_, []) => Ok(true),
+            (FailurePolicy::Ignore, _) => Ok(false),
+            (FailurePolicy::Fail, [one]) => Err(ConditionError::Failed(one.clone())),
+            (FailurePolicy::Fail, many) => Err(ConditionError::Failed(format!("[{}]", many.join(", ")))),
+        }
+    }
+
+    fn compiled(&self, text: &str) -> Arc<Result<Compiled, ConditionError>> {
+        let mut known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(compiled) = known.get(text) {
+            return compiled.clone();
+        }
+        if known.len() >= COMPILED_MAX {
+            known.clear();
+        }
+        let compiled = Arc::new(compile(text));
+        known.insert(text.to_owned(), compiled.clone());
+        compiled
+    }
+}
+
+fn compile(text: &str) -> Result<Compiled, ConditionError> {
+    let program = Program::compile(text)
+        .map_err(|errors| ConditionError::Failed(format!("compilation failed: {errors}")))?;
+    let references = program.references();
+    if references.has_variable("authorizer") {
+        return Err(ConditionError::Authorizer);
+    }
+    let mentions = VARIABLES.map(|name| references.has_variable(name));
+    let mut expression = program.expression().clone();
+    select_by_index(&mut expression);
+    Ok(Compiled { expression, mentions })
+}
+
+fn evaluate(compiled: &Compiled, inputs: Inputs<'_>) -> Result<bool, String> {
+    let mut context = Context::default().with_all();
+    let values = [inputs.object, inputs.old, Some(inputs.request)];
+    for ((name, value), mentioned) in VARIABLES.iter().zip(values).zip(compiled.mentions) {
+        if mentioned {
+            context.add_variable_from_value(*name, value.map_or(Cel::Null, to_cel));
+        }
+    }
+    context.add_variable_from_value("namespaceObject", Cel::Null);
+    match context.resolve(&compiled.expression) {
+        Ok(Cel::Bool(holds)) => Ok(holds),
+        Ok(other) => Err(format!("must evaluate to bool but got {}", other.type_of())),
+        Err(error) => Err(word(&error)),
+    }
+}
+
+/// Errors in the words of cel-go.
+fn word(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        ExecutionError::UnsupportedIndex(Cel::String(key), _) => format!("no such key: {key}"),
+        ExecutionError::NoSuchOverload | ExecutionError::UnsupportedIndex(..) => {
+            "no such overload".to_owned()
+        }
+        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
+        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
+        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
+        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => format!("index out of bounds: {index}"),
+        ExecutionError::FunctionError { message, .. } => message.clone(),
+        ExecutionError::UndeclaredReference(name) => {
+            format!("undeclared reference to '{name}' (in container '')")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Writes `a.b` as `a["b"]`: the evaluator lets the former be false where `a` is null or no map, which
+/// must be an error.
+fn select_by_index(node: &mut IdedExpr) {
+    match &mut node.expr {
+        Expr::Select(select) => {
+            select_by_index(&mut select.operand);
+            if !select.test {
+                let operand = std::mem::take(&mut *select.operand);
+                let field = LiteralValue::String(select.field.as_str().into());
+                let field = IdedExpr { id: node.id, expr: Expr::Literal(field) };
+                let func_name = operators::INDEX.to_owned();
+                node.expr = Expr::Call(CallExpr { func_name, target: None, args: vec![operand, field] });
+            }
+        }
+        Expr::Call(call) => {
+            call.target.iter_mut().for_each(|target| select_by_index(target));
+            call.args.iter_mut().for_each(select_by_index);
+        }
+        Expr::List(list) => list.elements.iter_mut().for_each(select_by_index),
+        Expr::Map(map) => map.entries.iter_mut().for_each(entry_by_index),
+        Expr::Struct(fields) => fields.entries.iter_mut().for_each(entry_by_index),
+        Expr::Comprehension(comprehension) => {
+            for part in [
+                &mut comprehension.iter_range,
+                &mut comprehension.accu_init,
+                &mut comprehension.loop_cond,
+                &mut comprehension.loop_step,
+                &mut comprehension.result,
+            ] {
+                select_by_index(part);
+            }
+        }
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
+    }
+}
+
+fn entry_by_index(entry: &mut IdedEntryExpr) {
+    match &mut entry.expr {
+        EntryExpr::StructField(field) => select_by_index(&mut field.value),
+        EntryExpr::MapEntry(entry) => {
+            select_by_index(&mut entry.key);
+            select_by_index(&mut entry.value);
+        }
+    }
+}
+
+fn to_cel(value: &Value) -> Cel {
+    match value {
+        Value::Null => Cel::Null,
+        Value::Bool(value) => Cel::Bool(*value),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(int), _) => Cel::Int(int),
+            (None, Some(uint)) => Cel::UInt(uint),
+            (None, None) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => Cel::String(Arc::new(text.clone())),
+        Value::Array(items) => Cel::List(Arc::new(items.iter().map(to_cel).collect())),
+        Value::Object(members) => {
+            let members =
+                members.iter().map(|(key, value)| (Key::String(Arc::new(key.clone())), to_cel(value)));
+            Cel::Map(CelMap { map: Arc::new(members.collect()) })
+        }
+    }
+}
