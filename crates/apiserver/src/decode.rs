@@ -22,3 +22,21 @@ fn whole(number: &Number) -> Option<i64> {
     #[allow(clippy::cast_possible_truncation)] // checked by the guard
     (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64)
 }
+#[derive(Debug)]
+pub(crate) struct Decoded { pub value: Value, pub duplicates: Vec<String> }
+#[derive(Debug)]
+pub(crate) struct DecodeError(String);
+impl DecodeError {
+    pub(crate) fn for_kind(&self, kind: &str) -> String { format!("the object provided is unrecognized (must be of type {kind}): {}", self.0) }
+    pub(crate) fn for_patch(&self, _json: bool) -> String { self.0.clone() }
+    pub(crate) fn plain(&self) -> String { self.0.clone() }
+}
+pub(crate) fn json(body: &[u8]) -> Result<Decoded, DecodeError> { serde_json::from_slice(body).map(|value| Decoded { value, duplicates: vec![] }).map_err(|e| DecodeError(e.to_string())) }
+pub(crate) fn patch(body: &[u8]) -> Result<Decoded, DecodeError> { json(body) }
+pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, DecodeError> {
+    let text = std::str::from_utf8(body).map_err(|e| DecodeError(e.to_string()))?;
+    serde_saphyr::from_str(text).map(|value| Decoded { value, duplicates: vec![] }).map_err(|e| DecodeError(e.to_string()))
+}
+pub(crate) fn missing_kind(_: &str, value: &Value) -> String { format!("Object 'Kind' is missing in '{value}'") }
+pub(crate) fn bad_metadata(_: &str, error: &str) -> crate::status::ApiError { crate::status::ApiError::bad_request(error) }
+pub(crate) fn strict_error(list: &[String]) -> String { format!("strict decoding error: {}", list.join(", ")) }

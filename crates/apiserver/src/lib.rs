@@ -1,21 +1,94 @@
-//! The Kubernetes API in one process.
+//! The Kubernetes API in one process: for tests without containers, for simulation under virtual time,
+//! and as the API of a single machine. It behaves as kube-apiserver does, and a differential suite that
+//! runs the same requests against both holds it to that.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use mainstay_apiserver::ApiServer;
+//!
+//! let server = ApiServer::builder().build()?;
+//! // `server` is a tower service: `kube::Client::new(server.clone(), "default")` needs no socket.
+//! let served = server.serve_https("127.0.0.1:0".parse()?).await?;
+//! println!("{}", served.kubeconfig());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What happens to a request:
+//!
+//! ```text
+//!              ┌─▶ read, watch ──────────────────────────────────────────┐
+//! service ─────┼─▶ incoming ─▶ strategy ─▶ apply ─▶ admit ─▶ write ──┐   ├─▶ respond
+//!  (request,   ├─▶ delete ───────────────────────────────────────────┼─▶ store
+//!   negotiate) └─▶ endpoints (discovery, OpenAPI)                     │   │
+//!                                                                    disk ▼
+//!                                    controllers ◀── every event ── history
+//! ```
+//!
+//! - [`store`]: every object at every retained revision, in memory or durable.
+//! - [`schema`], [`builtin`]: what objects of a kind look like, and what is done with them.
+//! - [`apply`], [`patch`]: changes other than whole objects.
+//! - [`controllers`]: garbage collection, namespaces, definitions.
+//! - [`serve`]: the same service behind a socket.
+//!
+//! What Kubernetes has and this server has not is refused by name with 501, never approximated;
+//! `DIFFERENCES.md` lists what differs.
 
-#![allow(dead_code)] // scaffold: removed when the service uses every module
+#![allow(rustdoc::private_intra_doc_links)]
 
 mod admission;
+mod admit;
+mod allocate;
 mod apply;
+mod body;
+mod builder;
 mod builtin;
+mod clock;
+mod controllers;
+mod credentials;
 mod decode;
+mod delete;
 mod discovery;
+mod endpoints;
+mod faults;
 mod field;
 mod gotext;
+mod incoming;
 mod jsonpath;
+mod kind;
+mod negotiate;
+mod options;
+mod parts;
 mod patch;
 mod protobuf;
+mod read;
+mod registry;
+mod request;
+mod respond;
+mod review;
+mod scale;
 mod schema;
 mod selectors;
+mod serve;
+mod server;
+mod service;
 mod status;
 mod store;
+mod strategy;
+mod subresource;
 mod table;
+mod watch;
+mod write;
 
 pub use admission::ServiceResolver;
+pub use body::Body;
+pub use builder::{ApiServer, BuildError, Builder};
+pub use clock::{Clock, Identities, RandomIdentities, SeededIdentities, SystemClock, TokioClock};
+pub use credentials::{Credentials, CredentialsError, Pair, write_private};
+pub use endpoints::KUBERNETES_VERSION;
+pub use faults::{Broken, Fault, FaultLayer, Faults, Faulty};
+pub use serve::{ServeError, Served};
+pub use server::User;
+pub use store::disk::DiskError;
+pub use subresource::{SubresourceProvider, SubresourceRequest};
+pub use watch::{Delivery, WatchDelivery, WatchEvent, WatchInfo};

@@ -16,6 +16,8 @@ pub(crate) struct ApiError {
     pub message: String,
     /// `details`, or none.
     pub details: Option<Box<Map<String, Value>>>,
+    /// `metadata.continue`: how a list whose revision is gone can go on.
+    pub token: Option<String>,
 }
 
 impl std::fmt::Display for ApiError {
@@ -56,7 +58,7 @@ impl Subject<'_> {
 impl ApiError {
     /// A refusal without details.
     pub(crate) fn plain(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        ApiError { code, reason: reason.into(), message: message.into(), details: None }
+        ApiError { code, reason: reason.into(), message: message.into(), details: None, token: None }
     }
 
     fn about(
@@ -67,7 +69,7 @@ impl ApiError {
         message: impl Into<String>,
     ) -> Self {
         let details = Some(Box::new(subject.details(name)));
-        ApiError { code, reason: reason.into(), message: message.into(), details }
+        ApiError { code, reason: reason.into(), message: message.into(), details, token: None }
     }
 
     /// 400 with the given sentence.
@@ -189,6 +191,9 @@ impl ApiError {
         if let Value::Object(map) = &mut status {
             if !self.reason.is_empty() {
                 map.insert("reason".into(), (*self.reason).into());
+            }
+            if let Some(token) = &self.token {
+                map.insert("metadata".into(), json!({"continue": token}));
             }
             if let Some(details) = &self.details {
                 map.insert("details".into(), Value::Object((**details).clone()));

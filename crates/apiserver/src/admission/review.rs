@@ -295,7 +295,7 @@ pub(super) fn refusal(hook: &str, status: Option<&Map<String, Value>>) -> ApiErr
     };
     let details =
         status.and_then(|status| status.get("details")).and_then(Value::as_object).map(known_details);
-    ApiError { code, reason: reason.to_owned().into(), message, details: details.map(Box::new) }
+    ApiError { code, reason: reason.to_owned().into(), message, details: details.map(Box::new), token: None }
 }
 
 /// The details of a `Status` without fields that it does not have.

@@ -43,7 +43,7 @@ use std::sync::{Arc, OnceLock};
 /// write; [`Deref`]s to the plain schema.
 #[derive(Debug)]
 pub(crate) struct CompiledSchema {
-    schema: Schema,
+    schema: SchemaRef,
     rules: Option<cel::Rules>,
 }
 
@@ -52,7 +52,12 @@ impl CompiledSchema {
     /// one be met all the same, it fails every object.
     pub(crate) fn new(schema: Schema) -> Self {
         let rules = cel::Rules::compile(&schema);
-        CompiledSchema { schema, rules }
+        CompiledSchema { schema: SchemaRef::new(schema), rules }
+    }
+
+    /// The plain schema, to hold on to.
+    pub(crate) fn reference(&self) -> SchemaRef {
+        self.schema.clone()
     }
 
     fn rules(&self) -> Option<&cel::Rules> {

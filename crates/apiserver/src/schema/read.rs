@@ -57,6 +57,7 @@ pub(crate) fn read_node(json: &Value, depth: usize) -> Schema {
         atomic_map: text(map, "x-kubernetes-map-type") == Some("atomic"),
         checks: read_checks(map, kind, int_or_string, depth).map(Box::new),
         members: None,
+        go: None,
     }
 }
 

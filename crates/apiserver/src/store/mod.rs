@@ -16,7 +16,7 @@ mod tests;
 
 use bytes::Bytes;
 use disk::Disk;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -64,9 +64,10 @@ impl Key {
 pub(crate) struct Object {
     pub key: Key,
     pub revision: Revision,
-    /// The serialised object, `metadata.resourceVersion` included.
+    /// The serialised object, `metadata.resourceVersion` included, `apiVersion` and `kind` left out: they
+    /// are the same for all objects of a collection and depend on the version a client asks for.
     pub json: Bytes,
-    labels: OnceLock<Box<BTreeMap<String, String>>>,
+    labels: OnceLock<Option<Box<Map<String, Value>>>>,
 }
 
 impl Object {
@@ -81,21 +82,19 @@ impl Object {
     }
 
     /// The object's labels, read once when somebody first selects by them.
-    pub(crate) fn labels(&self) -> &BTreeMap<String, String> {
+    pub(crate) fn labels(&self) -> Option<&Map<String, Value>> {
         #[derive(serde::Deserialize, Default)]
         struct Meta {
             #[serde(default)]
-            labels: Option<BTreeMap<String, String>>,
+            labels: Option<Box<Map<String, Value>>>,
         }
         #[derive(serde::Deserialize, Default)]
         struct Labelled {
             #[serde(default)]
             metadata: Meta,
         }
-        self.labels.get_or_init(|| {
-            let read: Labelled = serde_json::from_slice(&self.json).unwrap_or_default();
-            Box::new(read.metadata.labels.unwrap_or_default())
-        })
+        let read = || serde_json::from_slice::<Labelled>(&self.json).unwrap_or_default().metadata.labels;
+        self.labels.get_or_init(read).as_deref()
     }
 }
 
@@ -108,7 +107,7 @@ pub(crate) struct Event {
     /// The state that was replaced.
     pub previous: Option<Arc<Object>>,
     pub fate: Fate,
-    line: OnceLock<Bytes>,
+    line: OnceLock<(Bytes, Bytes)>,
 }
 
 impl Event {
@@ -127,19 +126,23 @@ impl Event {
         removed + self.previous.as_ref().map_or(0, |o| o.json.len())
     }
 
-    /// The event as a watch sends it to whoever watches everything; serialised once for all of them.
-    pub(crate) fn line(&self) -> Bytes {
-        self.line.get_or_init(|| event_line(self.kind(), &self.object.json)).clone()
+    /// The event as a watch sends it to whoever watches everything. `prefix` makes a whole object of a
+    /// stored one; the line is made once for all who ask with the same prefix.
+    pub(crate) fn line(&self, prefix: &Bytes) -> Bytes {
+        let (of, line) =
+            self.line.get_or_init(|| (prefix.clone(), event_line(self.kind(), prefix, &self.object.json)));
+        if of == prefix { line.clone() } else { event_line(self.kind(), prefix, &self.object.json) }
     }
 }
 
-/// A watch event around an already serialised object.
-pub(crate) fn event_line(kind: &str, object: &[u8]) -> Bytes {
-    let mut line = Vec::with_capacity(object.len() + kind.len() + 24);
+/// A watch event around a stored object.
+pub(crate) fn event_line(kind: &str, prefix: &[u8], object: &[u8]) -> Bytes {
+    let mut line = Vec::with_capacity(object.len() + prefix.len() + kind.len() + 24);
     line.extend_from_slice(b"{\"type\":\"");
     line.extend_from_slice(kind.as_bytes());
     line.extend_from_slice(b"\",\"object\":");
-    line.extend_from_slice(object);
+    line.extend_from_slice(prefix);
+    line.extend_from_slice(object.get(1..).unwrap_or_default());
     line.extend_from_slice(b"}\n");
     line.into()
 }
@@ -364,6 +367,10 @@ impl Store {
             return Err(Refused::Changed(previous));
         }
         let revision = state.revision + 1;
+        if let Value::Object(fields) = &mut tree {
+            fields.remove("apiVersion");
+            fields.remove("kind");
+        }
         tree["metadata"]["resourceVersion"] = revision.to_string().into();
         let json: Bytes = serde_json::to_vec(&tree).map_err(|e| Refused::Disk(e.to_string()))?.into();
         let object = Arc::new(Object::new(key.clone(), revision, json));

@@ -34,7 +34,7 @@ pub(crate) struct Env<'a> {
     /// The time of the request.
     pub now: Timestamp,
     /// Gives a fresh uid at each call.
-    pub uid: &'a dyn Fn() -> String,
+    pub uid: &'a (dyn Fn() -> String + Sync),
     /// Nothing will be stored.
     pub dry_run: bool,
 }

@@ -1,0 +1,363 @@
+//! Admission: what else has a say in a write.
+//!
+//! First what is compiled in (namespaces must exist and live on, pods get their account and tolerations,
+//! claims their class), then the webhooks that are configured.
+
+use crate::admission::{
+    Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served, UserInfo,
+};
+use crate::builtin::rules::Env;
+use crate::builtin::rules::pod::admit as pod;
+use crate::delete::DeleteOptions;
+use crate::incoming;
+use crate::kind::Kind;
+use crate::server::{Call, Server};
+use crate::status::ApiError;
+use crate::store::{CollectionId, Key};
+use crate::strategy;
+use crate::write::text;
+use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+/// What a write does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+}
+
+/// Namespaces that nobody may delete.
+const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
+
+/// Lets everybody have a say in what is written.
+pub(crate) async fn mutate(
+    server: &Server,
+    call: &Call,
+    operation: Operation,
+    dry_run: bool,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), ApiError> {
+    check_namespace(server, call, operation, object)?;
+    if call.subresource.is_none() && call.kind.builtin().is_some() {
+        admit_builtin(server, call, dry_run, object, old)?;
+    }
+    let configurations = configurations(server, call, Stage::Mutating);
+    if configurations.is_empty() {
+        return Ok(());
+    }
+    let fit = |object: &mut Value| {
+        incoming::fit(&call.kind, object)?;
+        strategy::default(&call.kind, object);
+        Ok(())
+    };
+    let asked = Asked::about(server, call, operation, dry_run, object);
+    asked
+        .with(server, call, async |attributes, notes| {
+            server.webhooks.mutate(&configurations, attributes, Some(object), old, &fit, notes).await
+        })
+        .await
+}
+
+/// Lets everybody refuse what is about to be stored.
+pub(crate) async fn validate(
+    server: &Server,
+    call: &Call,
+    operation: Operation,
+    dry_run: bool,
+    object: &Value,
+    old: Option<&Value>,
+) -> Result<(), ApiError> {
+    let configurations = configurations(server, call, Stage::Validating);
+    if configurations.is_empty() {
+        return Ok(());
+    }
+    let asked = Asked::about(server, call, operation, dry_run, object);
+    asked
+        .with(server, call, async |attributes, notes| {
+            server.webhooks.validate(&configurations, attributes, Some(object), old, notes).await
+        })
+        .await
+}
+
+/// Lets everybody refuse a deletion.
+pub(crate) async fn delete(
+    server: &Server,
+    call: &Call,
+    key: &Key,
+    options: &DeleteOptions,
+    live: &Value,
+) -> Result<(), ApiError> {
+    let kind = &*call.kind;
+    if kind.builtin().is_some() && kind.kind == "Namespace" && IMMORTAL.contains(&&*key.name) {
+        return Err(ApiError::forbidden(&kind.resource(), &key.name, "this namespace may not be deleted"));
+    }
+    for stage in [Stage::Mutating, Stage::Validating] {
+        let configurations = configurations(server, call, stage);
+        if configurations.is_empty() {
+            continue;
+        }
+        let mut asked = Asked::about(server, call, Operation::Update, options.dry_run, live);
+        asked.operation = Verb::Delete;
+        asked.name = key.name.to_string();
+        asked.options = options.raw.clone();
+        asked
+            .with(server, call, async |attributes, notes| match stage {
+                Stage::Mutating => {
+                    server.webhooks.mutate(&configurations, attributes, None, Some(live), &|_| Ok(()), notes).await
+                }
+                Stage::Validating => {
+                    server.webhooks.validate(&configurations, attributes, None, Some(live), notes).await
+                }
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+/// Gives a binding the labels of its node.
+pub(crate) fn binding(server: &Server, binding: &mut Value) {
+    around_pod(server, "", |around| pod::admit_binding(binding, around));
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Mutating,
+    Validating,
+}
+
+/// The configurations that may concern a call, in the order of their names. Mostly none, found at once.
+fn configurations(server: &Server, call: &Call, stage: Stage) -> Vec<Value> {
+    static MUTATING: LazyLock<CollectionId> = LazyLock::new(|| {
+        CollectionId::new("admissionregistration.k8s.io", "mutatingwebhookconfigurations")
+    });
+    static VALIDATING: LazyLock<CollectionId> = LazyLock::new(|| {
+        CollectionId::new("admissionregistration.k8s.io", "validatingwebhookconfigurations")
+    });
+    let id: &CollectionId = if stage == Stage::Mutating { &MUTATING } else { &VALIDATING };
+    // Webhooks have no say in their own configuration.
+    if call.kind.group == "admissionregistration.k8s.io" || server.store.count(id) == 0 {
+        return Vec::new();
+    }
+    let Ok(listing) = server.store.list(id, None, None, None) else { return Vec::new() };
+    listing.items.iter().map(|object| object.value()).collect()
+}
+
+/// What webhooks are told of a request beside the objects.
+struct Asked {
+    operation: Verb,
+    name: String,
+    namespace: String,
+    namespace_object: Option<Value>,
+    user: UserInfo,
+    dry_run: bool,
+    options: Value,
+}
+
+impl Asked {
+    fn about(server: &Server, call: &Call, operation: Operation, dry_run: bool, object: &Value) -> Asked {
+        let (operation, options) = match operation {
+            Operation::Create => (Verb::Create, "CreateOptions"),
+            Operation::Update => (Verb::Update, "UpdateOptions"),
+        };
+        let mut options = json!({"kind": options, "apiVersion": "meta.k8s.io/v1"});
+        for field in ["fieldManager", "fieldValidation"] {
+            if let Some(value) = call.query.get(field) {
+                options[field] = value.into();
+            }
+        }
+        if dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        let name = call.name.as_deref().unwrap_or_else(|| text(object, "/metadata/name")).to_owned();
+        let is_namespace = call.kind.builtin().is_some() && call.kind.kind == "Namespace";
+        Asked {
+            operation,
+            namespace: if is_namespace { name.clone() } else { call.namespace().to_owned() },
+            name,
+            namespace_object: namespace_object(server, call, object),
+            user: UserInfo { name: call.user.name.clone(), uid: String::new(), groups: call.user.groups.clone() },
+            dry_run,
+            options,
+        }
+    }
+
+    /// Asks, and passes on what webhooks have to say beside yes and no.
+    async fn with(
+        &self,
+        server: &Server,
+        call: &Call,
+        ask: impl AsyncFnOnce(&Attributes<'_>, &mut Notes) -> Result<(), ApiError>,
+    ) -> Result<(), ApiError> {
+        let kind = &*call.kind;
+        let others: Vec<_> = server
+            .registry
+            .all()
+            .into_iter()
+            .filter(|other| other.collection == kind.collection && other.api_version != kind.api_version)
+            .collect();
+        let served: Vec<Served<'_>> = others.iter().map(|other| served(other)).collect();
+        let convert = |object: &Value, to: Gvk<'_>| {
+            let from = server.registry.of_kind(&kind.group, text(object, "/apiVersion").rsplit('/').next().unwrap_or(""), &kind.kind);
+            let to = server.registry.of_kind(to.group, to.version, to.kind);
+            let converted = from.zip(to).and_then(|(from, to)| to.from_version(&from, object.clone()));
+            converted.ok_or_else(ApiError::no_such_resource)
+        };
+        let own = served_as(kind);
+        let attributes = Attributes {
+            operation: self.operation,
+            kind: own.kind,
+            resource: own.resource,
+            subresource: call.subresource.as_deref().unwrap_or_default(),
+            namespace: &self.namespace,
+            name: &self.name,
+            namespace_object: self.namespace_object.as_ref(),
+            user: &self.user,
+            dry_run: self.dry_run,
+            options: &self.options,
+            equivalents: Equivalents { served: &served, convert: &convert },
+        };
+        let mut notes = Notes::default();
+        let answer = ask(&attributes, &mut notes).await;
+        notes.warnings.into_iter().for_each(|warning| call.warn(warning));
+        answer
+    }
+}
+
+fn served(kind: &std::sync::Arc<Kind>) -> Served<'_> {
+    served_as(kind)
+}
+
+fn served_as(kind: &Kind) -> Served<'_> {
+    Served {
+        resource: Gvr { group: &kind.group, version: &kind.version, resource: &kind.plural },
+        kind: Gvk { group: &kind.group, version: &kind.version, kind: &kind.kind },
+    }
+}
+
+/// The namespace that selectors of webhooks look at: a namespace is its own.
+fn namespace_object(server: &Server, call: &Call, object: &Value) -> Option<Value> {
+    let kind = &*call.kind;
+    if kind.builtin().is_some() && kind.kind == "Namespace" {
+        return Some(object.clone());
+    }
+    let namespace = call.namespace.as_deref()?;
+    stored(server, "", "namespaces", "", namespace)
+}
+
+fn stored(server: &Server, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Value> {
+    let object = server.store.get(&CollectionId::new(group, plural), &Key::new(namespace, name))?;
+    Some(object.value())
+}
+
+/// New objects go only into namespaces that are there to stay.
+fn check_namespace(
+    server: &Server,
+    call: &Call,
+    operation: Operation,
+    object: &Value,
+) -> Result<(), ApiError> {
+    static NAMESPACES: LazyLock<CollectionId> = LazyLock::new(|| CollectionId::new("", "namespaces"));
+    let Some(name) = call.namespace.as_deref() else { return Ok(()) };
+    let Some(namespace) = server.store.get(&NAMESPACES, &Key::new("", name)) else {
+        let subject = crate::status::Subject { group: "", kind: "namespaces" };
+        return Err(ApiError::not_found(&subject, name));
+    };
+    if operation == Operation::Update || text(&namespace.value(), "/status/phase") != "Terminating" {
+        return Ok(());
+    }
+    let why = format!("unable to create new content in namespace {name} because it is being terminated");
+    let object_name = match text(object, "/metadata/name") {
+        "" => text(object, "/metadata/generateName"),
+        name => name,
+    };
+    let mut error = ApiError::forbidden(&call.kind.resource(), object_name, &why);
+    if let Some(details) = &mut error.details {
+        let message = format!("namespace {name} is being terminated");
+        let cause = json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
+        details.insert("causes".into(), json!([cause]));
+    }
+    Err(error)
+}
+
+/// The plugins that a stock kube-apiserver has on.
+fn admit_builtin(
+    server: &Server,
+    call: &Call,
+    dry_run: bool,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), ApiError> {
+    match (call.kind.kind.as_str(), old) {
+        ("Pod", old) => {
+            let uid = || server.uid();
+            let env = Env { now: server.clock.now(), uid: &uid, dry_run };
+            around_pod(server, call.namespace(), |around| match old {
+                None => pod::admit_pod(object, call.namespace(), &env, around),
+                Some(old) => {
+                    pod::admit_pod_update(object, old, around);
+                    Ok(())
+                }
+            })?;
+        }
+        ("PersistentVolumeClaim", None) => {
+            if object.pointer("/spec/storageClassName").is_none()
+                && let Some(class) = default_storage_class(server)
+                && let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
+            {
+                spec.insert("storageClassName".into(), class.into());
+            }
+            add_finalizer(object, "kubernetes.io/pvc-protection");
+        }
+        ("PersistentVolume", None) => add_finalizer(object, "kubernetes.io/pv-protection"),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Runs `with` on the objects around a pod of a namespace.
+fn around_pod<R>(server: &Server, namespace: &str, with: impl FnOnce(&pod::Surroundings<'_>) -> R) -> R {
+    let service_account = |name: &str| stored(server, "", "serviceaccounts", namespace, name);
+    let priority_class = |name: &str| stored(server, "scheduling.k8s.io", "priorityclasses", "", name);
+    let default_class = || default_priority_class(server);
+    let node = |name: &str| stored(server, "", "nodes", "", name);
+    with(&pod::Surroundings {
+        service_account: &service_account,
+        priority_class: &priority_class,
+        default_priority_class: &default_class,
+        node: &node,
+    })
+}
+
+fn add_finalizer(object: &mut Value, finalizer: &str) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
+    if let Some(finalizers) = finalizers.as_array_mut().filter(|list| !list.iter().any(|f| f == finalizer)) {
+        finalizers.push(finalizer.into());
+    }
+}
+
+fn all(server: &Server, group: &str, plural: &str) -> Vec<Value> {
+    let id = CollectionId::new(group, plural);
+    let listing = server.store.list(&id, None, None, None);
+    listing.map(|l| l.items.iter().map(|o| o.value()).collect()).unwrap_or_default()
+}
+
+fn default_priority_class(server: &Server) -> Option<Value> {
+    let mut classes = all(server, "scheduling.k8s.io", "priorityclasses");
+    classes.retain(|class| class.get("globalDefault") == Some(&Value::Bool(true)));
+    classes.into_iter().min_by_key(|class| class.get("value").and_then(Value::as_i64).unwrap_or(0))
+}
+
+/// The newest class that is marked as default.
+fn default_storage_class(server: &Server) -> Option<String> {
+    let mut classes = all(server, "storage.k8s.io", "storageclasses");
+    classes.retain(|class| {
+        let annotations = class.pointer("/metadata/annotations");
+        annotations.and_then(|a| a.get("storageclass.kubernetes.io/is-default-class")) == Some(&"true".into())
+    });
+    let newest = classes.iter().max_by_key(|class| {
+        (text(class, "/metadata/creationTimestamp"), std::cmp::Reverse(text(class, "/metadata/name")))
+    })?;
+    Some(text(newest, "/metadata/name").to_owned())
+}

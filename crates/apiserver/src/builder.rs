@@ -1,0 +1,215 @@
+//! Making a server.
+
+use crate::admission::{NoServices, ServiceResolver, Webhooks};
+use crate::allocate::Book;
+use crate::body::Body;
+use crate::clock::{Clock, Identities, RandomIdentities, SystemClock, uuid};
+use crate::controllers;
+use crate::registry::Registry;
+use crate::server::Server;
+use crate::service;
+use crate::store::disk::DiskError;
+use crate::store::{Retention, Store};
+use crate::subresource::{Providers, SubresourceProvider};
+use crate::watch::WatchDelivery;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::OnceCell;
+
+/// Why a server could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The directory cannot serve as a store.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+/// What a server is made of. Everything has a default: in memory, the system's clock, random uids.
+pub struct Builder {
+    directory: Option<PathBuf>,
+    clock: Arc<dyn Clock>,
+    identities: Arc<dyn Identities>,
+    delivery: Option<Arc<dyn WatchDelivery>>,
+    resolver: Arc<dyn ServiceResolver>,
+    providers: Providers,
+    retention: Retention,
+    ca_bundle: String,
+}
+
+impl Builder {
+    /// Keeps the state in a directory, where it survives the process. A write is answered when it is
+    /// durable.
+    #[must_use]
+    pub fn directory(mut self, path: impl Into<PathBuf>) -> Self {
+        self.directory = Some(path.into());
+        self
+    }
+
+    /// Stamps objects by this clock.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Takes uids and random suffixes from here.
+    #[must_use]
+    pub fn identities(mut self, identities: impl Identities) -> Self {
+        self.identities = Arc::new(identities);
+        self
+    }
+
+    /// Lets this decide what becomes of each event of each watch.
+    #[must_use]
+    pub fn watch_delivery(mut self, delivery: impl WatchDelivery) -> Self {
+        self.delivery = Some(Arc::new(delivery));
+        self
+    }
+
+    /// Tells webhooks that name a `Service` where that is.
+    #[must_use]
+    pub fn service_resolver(mut self, resolver: impl ServiceResolver + 'static) -> Self {
+        self.resolver = Arc::new(resolver);
+        self
+    }
+
+    /// Serves a subresource, say `("", "pods", "log")`, that the API server itself does not have.
+    #[must_use]
+    pub fn subresource(
+        mut self,
+        group: &str,
+        resource: &str,
+        name: &str,
+        provider: impl SubresourceProvider,
+    ) -> Self {
+        self.providers.add(group, resource, name, Arc::new(provider));
+        self
+    }
+
+    /// Retains at most so many events for watches and paged lists to continue from.
+    #[must_use]
+    pub fn history_events_max(mut self, events: usize) -> Self {
+        self.retention.events_max = events;
+        self
+    }
+
+    /// Retains superseded objects of at most so many bytes.
+    #[must_use]
+    pub fn history_bytes_max(mut self, bytes: usize) -> Self {
+        self.retention.bytes_max = bytes;
+        self
+    }
+
+    /// What `kube-root-ca.crt` holds in every namespace.
+    #[must_use]
+    pub fn ca_bundle(mut self, pem: impl Into<String>) -> Self {
+        self.ca_bundle = pem.into();
+        self
+    }
+
+    /// Makes the server. Its controllers start with the first request.
+    pub fn build(self) -> Result<ApiServer, BuildError> {
+        let store = match &self.directory {
+            None => Arc::new(Store::in_memory(self.retention)),
+            Some(path) => Store::open(path, self.retention)?,
+        };
+        let identities = self.identities.clone();
+        let new_uid = Arc::new(move || uuid(&*identities));
+        let server = Server {
+            store,
+            registry: Registry::new(),
+            clock: self.clock,
+            identities: self.identities,
+            delivery: self.delivery,
+            providers: self.providers,
+            webhooks: Webhooks::new(self.resolver, new_uid),
+            allocations: Book::default(),
+            ca_bundle: self.ca_bundle,
+        };
+        Ok(ApiServer { server: Arc::new(server), started: Arc::new(OnceCell::new()) })
+    }
+}
+
+/// The Kubernetes API as a tower service. Clones share one state.
+#[derive(Clone)]
+pub struct ApiServer {
+    server: Arc<Server>,
+    started: Arc<OnceCell<()>>,
+}
+
+impl std::fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiServer").field("revision", &self.server.store.revision()).finish_non_exhaustive()
+    }
+}
+
+impl ApiServer {
+    /// A server with defaults for everything, to be changed one by one.
+    pub fn builder() -> Builder {
+        Builder {
+            directory: None,
+            clock: Arc::new(SystemClock),
+            identities: Arc::new(RandomIdentities),
+            delivery: None,
+            resolver: Arc::new(NoServices),
+            providers: Providers::default(),
+            retention: Retention::default(),
+            ca_bundle: String::new(),
+        }
+    }
+
+    /// Forgets all history, as compaction does: watches and paged lists that need it get 410 Gone.
+    pub fn compact(&self) {
+        self.server.store.compact_all();
+    }
+
+    /// The newest revision.
+    pub fn revision(&self) -> u64 {
+        self.server.store.revision()
+    }
+
+    /// Makes what every cluster has, and starts the controllers. Called with the first request; a server
+    /// that is to be ready before it can be started explicitly.
+    pub async fn start(&self) {
+        let server = &self.server;
+        self.started
+            .get_or_init(|| async {
+                controllers::start(server).await;
+            })
+            .await;
+    }
+
+    /// Answers one request.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
+        self.start().await;
+        service::handle(self.server.clone(), request).await
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for ApiServer
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Display,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move { Ok(this.handle(request).await) })
+    }
+}

@@ -1,0 +1,215 @@
+//! The controllers that belong to the API: without them objects would not go when their owner does, nor
+//! namespaces end, nor definitions become kinds.
+//!
+//! One task follows every change in revision order and hands it to each of them. What they write goes
+//! the way of every write, admission included.
+//!
+//! ```text
+//! store events ─▶ garbage  (owner graph: delete, orphan, release)
+//!              ─▶ namespaces (empty and finalize the terminating ones; default account and CA)
+//!              ─▶ definitions (names, conditions, serving; empty the terminating ones)
+//!              ─▶ protection (release volumes and claims that nobody uses)
+//! ```
+
+mod bootstrap;
+pub(crate) mod definitions;
+mod garbage;
+mod namespaces;
+mod protection;
+
+use crate::delete::{self, DeleteOptions};
+use crate::kind::Kind;
+use crate::negotiate::Accept;
+use crate::options::{FieldValidation, WriteOptions};
+use crate::request::Query;
+use crate::server::{Call, Server, User};
+use crate::status::ApiError;
+use crate::store::{CollectionId, Event, Key, Object, Revision};
+use crate::strategy::Part;
+use crate::write::{self, Change};
+use http::{HeaderMap, HeaderValue, header};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// After how long something that failed is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Makes what every cluster has, serves the kinds that are defined, and follows the store from there on
+/// until the server is gone.
+pub(crate) async fn start(server: &Arc<Server>) {
+    let mut state = Controllers::default();
+    let position = state.start(server).await;
+    if let Err(error) = bootstrap::run(server).await {
+        tracing::error!(%error, "cannot make what every cluster has");
+    }
+    tokio::spawn(run(Arc::downgrade(server), state, position));
+}
+
+async fn run(server: Weak<Server>, mut state: Controllers, mut position: Revision) {
+    let Some(strong) = server.upgrade() else { return };
+    let mut changes = strong.store.changes();
+    drop(strong);
+    loop {
+        let Some(strong) = server.upgrade() else { return };
+        match strong.store.events_after(position) {
+            Ok(events) => {
+                for (id, event) in &events {
+                    position = event.revision;
+                    state.observe(&strong, id, event);
+                }
+                if !events.is_empty() || state.due {
+                    state.due = false;
+                    state.act(&strong).await;
+                    continue;
+                }
+            }
+            // Too far behind: look at everything afresh.
+            Err(_) => {
+                state = Controllers::default();
+                position = state.start(&strong).await;
+                continue;
+            }
+        }
+        let retrying = state.is_retrying();
+        drop(strong);
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(RETRY), if retrying => state.due = true,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Controllers {
+    garbage: garbage::Garbage,
+    namespaces: namespaces::Namespaces,
+    definitions: definitions::Definitions,
+    protection: protection::Protection,
+    /// Something failed and its time has come.
+    due: bool,
+}
+
+impl Controllers {
+    /// Takes in the state as it is; tells the revision of it.
+    async fn start(&mut self, server: &Arc<Server>) -> Revision {
+        let revision = server.store.revision();
+        // Definitions first: what the other collections hold is only known once their kinds are.
+        let mut collections = server.store.collections();
+        collections.sort_by_key(|id| (id.parts().1 != "customresourcedefinitions", id.clone()));
+        for id in collections {
+            let Ok(listing) = server.store.list(&id, None, Some(revision), None) else { continue };
+            for object in listing.items {
+                self.see(server, &id, &object);
+            }
+            if id.parts().1 == "customresourcedefinitions" {
+                self.definitions.act(server).await;
+            }
+        }
+        self.act(server).await;
+        revision
+    }
+
+    fn observe(&mut self, server: &Arc<Server>, id: &CollectionId, event: &Event) {
+        if event.kind() == "DELETED" {
+            self.garbage.forget(id, &event.object);
+            self.namespaces.gone(id, &event.object);
+            self.definitions.gone(server, id, &event.object);
+            self.protection.gone(id, &event.object);
+        } else {
+            self.see(server, id, &event.object);
+        }
+    }
+
+    fn see(&mut self, _server: &Arc<Server>, id: &CollectionId, object: &Arc<Object>) {
+        self.garbage.see(id, object);
+        self.namespaces.see(id, object);
+        self.definitions.see(id, object);
+        self.protection.see(id, object);
+    }
+
+    async fn act(&mut self, server: &Arc<Server>) {
+        self.definitions.act(server).await;
+        self.garbage.act(server).await;
+        self.namespaces.act(server).await;
+        self.protection.act(server).await;
+    }
+
+    fn is_retrying(&self) -> bool {
+        self.definitions.is_waiting()
+            || self.garbage.is_waiting()
+            || self.namespaces.is_waiting()
+            || self.protection.is_waiting()
+    }
+}
+
+/// Keys of one kind of work, each at most once, in order.
+type Work = BTreeSet<(CollectionId, Key)>;
+
+/// A request that a controller makes.
+fn call(kind: Arc<Kind>, key: &Key, who: &str) -> Call {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::USER_AGENT, HeaderValue::from_static("kube-controller-manager"));
+    let user = User {
+        name: format!("system:serviceaccount:kube-system:{who}"),
+        groups: vec![
+            "system:serviceaccounts".into(),
+            "system:serviceaccounts:kube-system".into(),
+            "system:authenticated".into(),
+        ],
+    };
+    let mut call = Call::new(kind, Accept::default(), user, Query::default(), headers);
+    call.namespace = (!key.namespace.is_empty()).then(|| key.namespace.to_string());
+    call.name = Some(key.name.to_string());
+    call
+}
+
+fn write_options() -> WriteOptions {
+    WriteOptions { dry_run: false, field_validation: FieldValidation::Ignore, manager: None, force: None }
+}
+
+/// Creates an object; that it exists already is fine.
+async fn create(server: &Server, kind: Arc<Kind>, key: &Key, object: Value, who: &str) -> Result<(), ApiError> {
+    let call = call(kind, key, who);
+    match write::create_object(server, &call, &write_options(), object).await {
+        Err(error) if error.reason != "AlreadyExists" => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Changes an object by a function of its newest state; that it is gone is fine.
+async fn change(
+    server: &Server,
+    kind: Arc<Kind>,
+    key: &Key,
+    part: Part,
+    who: &str,
+    edit: &(dyn Fn(&mut Value) + Sync),
+) -> Result<(), ApiError> {
+    let call = call(kind, key, who);
+    let patch = |live: &Value| {
+        let mut new = live.clone();
+        edit(&mut new);
+        Ok(new)
+    };
+    match write::update(server, &call, &write_options(), part, Change::Patch(&patch), false).await {
+        Err(error) if error.code != 404 => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Deletes an object if it still is the one meant; that it is gone, or another, is fine.
+async fn delete(
+    server: &Server,
+    kind: Arc<Kind>,
+    key: &Key,
+    who: &str,
+    options: &DeleteOptions,
+) -> Result<(), ApiError> {
+    let call = call(kind, key, who);
+    match delete::delete_object(server, &call, &key.name, options).await {
+        Err(error) if error.code != 404 && error.code != 409 => Err(error),
+        _ => Ok(()),
+    }
+}

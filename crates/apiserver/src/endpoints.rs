@@ -1,0 +1,229 @@
+//! What is served beside resources: health, version, discovery, `OpenAPI`.
+
+use crate::body::Body;
+use crate::builtin::tables;
+use crate::discovery::{self, Catalog};
+use crate::kind::{Kind, Nature};
+use crate::negotiate;
+use crate::request::Target;
+use crate::respond::Reply;
+use crate::server::Server;
+use crate::status::ApiError;
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, header};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// The Kubernetes release whose behaviour this server has.
+pub const KUBERNETES_VERSION: &str = "v1.36.3";
+
+/// Resources of that release that are not served here, by group.
+const ABSENT: &[(&str, &[&str])] = &[
+    ("", &["replicationcontrollers", "limitranges", "resourcequotas", "componentstatuses"]),
+    ("apiregistration.k8s.io", &["apiservices"]),
+    ("autoscaling/v1", &["horizontalpodautoscalers"]),
+    ("certificates.k8s.io", &["certificatesigningrequests"]),
+    ("flowcontrol.apiserver.k8s.io", &["flowschemas", "prioritylevelconfigurations"]),
+    ("node.k8s.io", &["runtimeclasses"]),
+    ("networking.k8s.io", &["ipaddresses", "servicecidrs"]),
+    ("resource.k8s.io", &["deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"]),
+    (
+        "storage.k8s.io",
+        &["csidrivers", "csinodes", "csistoragecapacities", "volumeattachments", "volumeattributesclasses"],
+    ),
+    (
+        "admissionregistration.k8s.io",
+        &[
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+        ],
+    ),
+];
+
+/// The refusal of a resource that Kubernetes has and this server has not.
+pub(crate) fn known_but_absent(target: &Target) -> Option<ApiError> {
+    let exact = format!("{}/{}", target.group, target.version);
+    let known = ABSENT.iter().any(|(group, plurals)| {
+        (*group == target.group || *group == exact) && plurals.contains(&target.resource.as_str())
+    });
+    known.then(|| {
+        let group = if target.group.is_empty() { String::new() } else { format!(".{}", target.group) };
+        ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version))
+    })
+}
+
+/// Answers a request for anything but a resource.
+pub(crate) fn answer(server: &Server, parts: &[String], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let reading = matches!(*request.method(), Method::GET | Method::HEAD);
+    let reply = match parts.as_slice() {
+        ["healthz" | "livez" | "readyz", ..] if reading => Reply::plain(200, "ok"),
+        ["version"] if reading => Reply::json(200, &version()),
+        ["metrics", ..] => return Err(ApiError::not_implemented("metrics of the API server")),
+        ["openapi", "v2"] => return Err(ApiError::no_such_resource()),
+        ["openapi", "v3", rest @ ..] if reading => return openapi(server, rest, request),
+        [] | ["api" | "apis", ..] if reading => return discovery(server, &parts, request),
+        _ => Reply::plain(404, "404 page not found\n"),
+    };
+    Ok(reply.into_response())
+}
+
+fn version() -> Value {
+    let number = KUBERNETES_VERSION.trim_start_matches('v');
+    let mut numbers = number.split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    json!({
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": "35",
+        "gitVersion": format!("{KUBERNETES_VERSION}+mainstay"),
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    })
+}
+
+/// What discovery says of the served kinds.
+pub(crate) fn resources(server: &Server) -> Vec<discovery::Resource> {
+    server.registry.all().iter().map(|kind| resource(kind)).collect()
+}
+
+fn resource(kind: &Kind) -> discovery::Resource {
+    let text = |text: &str| Cow::Owned::<'static, str>(text.to_owned());
+    let texts = |all: &[String]| all.iter().map(|t| text(t)).collect::<Vec<_>>();
+    let (storage_version_hash, definition, custom) = match &kind.nature {
+        Nature::Builtin(builtin) => {
+            let hash = (!builtin.storage_hash.is_empty()).then(|| Cow::Borrowed(builtin.storage_hash));
+            let definition = tables::definition_of(&kind.group, &kind.version, &kind.kind);
+            (hash, text(definition.map_or("", |d| &d.name)), false)
+        }
+        Nature::Custom(custom) => {
+            let hash = discovery::storage_version_hash(&kind.group, &custom.storage_version, &kind.kind);
+            (Some(Cow::Owned(hash)), Cow::Owned(custom_definition(&kind.group, &kind.version, &kind.kind)), true)
+        }
+    };
+    let verbs = if kind.custom().is_some_and(|custom| custom.terminating) {
+        discovery::TERMINATING_VERBS.iter().map(|verb| Cow::Borrowed(*verb)).collect()
+    } else {
+        texts(&kind.verbs)
+    };
+    let subresources = kind.subresources.iter().map(|part| {
+        let foreign = part.group != kind.group || part.version != kind.version;
+        let builtin = tables::definition_of(&part.group, &part.version, &part.kind);
+        discovery::Subresource {
+            name: text(&part.name),
+            kind: text(&part.kind),
+            group_version: foreign.then(|| (text(&part.group), text(&part.version))),
+            verbs: texts(&part.verbs),
+            definition: builtin.map(|d| text(&d.name)),
+        }
+    });
+    discovery::Resource {
+        group: text(&kind.group),
+        version: text(&kind.version),
+        plural: text(&kind.plural),
+        singular: text(&kind.singular),
+        kind: text(&kind.kind),
+        namespaced: kind.namespaced,
+        verbs,
+        short_names: texts(&kind.short_names),
+        categories: texts(&kind.categories),
+        subresources: subresources.collect(),
+        storage_version_hash,
+        definition,
+        custom,
+    }
+}
+
+/// The name of a custom kind's schema: its group's labels reversed, as Java packages are.
+fn custom_definition(group: &str, version: &str, kind: &str) -> String {
+    let reversed: Vec<&str> = group.split('.').rev().collect();
+    format!("{}.{version}.{kind}", reversed.join("."))
+}
+
+fn discovery(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
+    let resources = resources(server);
+    let catalog = Catalog::new(&resources);
+    let aggregated = negotiate::aggregated_discovery(request.headers());
+    let document = match (parts, aggregated) {
+        (["api"], Some(version)) => return Ok(aggregated_document(&catalog, true, version, request)),
+        (["apis"], Some(version)) => return Ok(aggregated_document(&catalog, false, version, request)),
+        ([], _) => Some(paths(&catalog)),
+        (["api"], None) => Some(catalog.api_versions(&authority(request))),
+        (["apis"], None) => Some(catalog.group_list()),
+        (["api", version], _) => catalog.resource_list("", version),
+        (["apis", group], _) => catalog.group(group),
+        (["apis", group, version], _) => catalog.resource_list(group, version),
+        _ => None,
+    };
+    let document = document.ok_or_else(ApiError::no_such_resource)?;
+    Ok(Reply::json(200, &document).into_response())
+}
+
+fn authority(request: &Request<Bytes>) -> String {
+    let host = request.headers().get(header::HOST).and_then(|h| h.to_str().ok());
+    host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str)).unwrap_or("localhost").to_owned()
+}
+
+fn aggregated_document(catalog: &Catalog<'_>, core: bool, version: &str, request: &Request<Bytes>) -> Response<Body> {
+    let mut document = catalog.aggregated(core);
+    document["apiVersion"] = format!("apidiscovery.k8s.io/{version}").into();
+    let text = document.to_string();
+    let content_type =
+        format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList");
+    tagged(text.into(), &content_type, request)
+}
+
+/// A document with its tag; only the tag if the client has the document already.
+fn tagged(text: Bytes, content_type: &str, request: &Request<Bytes>) -> Response<Body> {
+    let tag = discovery::etag(&text);
+    let known = request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let mut response = if known {
+        let mut response = Response::new(Body::whole(Bytes::new()));
+        *response.status_mut() = http::StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        Reply::text(200, text).into_response()
+    };
+    let headers = response.headers_mut();
+    if let Ok(value) = content_type.parse() {
+        headers.insert(header::CONTENT_TYPE, value);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    if let Ok(value) = tag.parse() {
+        headers.insert(header::ETAG, value);
+    }
+    response
+}
+
+/// `/`: what there is to ask for.
+fn paths(catalog: &Catalog<'_>) -> Value {
+    let mut paths: Vec<String> = ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+        .map(str::to_owned)
+        .into();
+    for (group, version, _) in catalog.group_versions() {
+        if group.is_empty() {
+            paths.push(format!("/api/{version}"));
+        } else {
+            paths.push(format!("/apis/{group}"));
+            paths.push(format!("/apis/{group}/{version}"));
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    json!({"paths": paths})
+}
+
+fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
+    let _ = (server, parts, request);
+    Err(ApiError::no_such_resource())
+}

@@ -1,0 +1,148 @@
+//! Which form a client wants its answer in, and which form it sent its request in. Pure.
+
+use crate::status::ApiError;
+use http::{HeaderMap, header};
+
+/// What a response shows of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Form {
+    /// All of them.
+    #[default]
+    Object,
+    /// `PartialObjectMetadata`.
+    Metadata,
+    /// A `Table`.
+    Table,
+}
+
+/// How a response is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Encoding {
+    #[default]
+    Json,
+    Yaml,
+}
+
+/// What the `Accept` header comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accept {
+    pub form: Form,
+    pub encoding: Encoding,
+    /// `pretty` was asked for.
+    pub pretty: bool,
+    /// The version of the metadata and table forms.
+    pub meta_version: &'static str,
+}
+
+impl Default for Accept {
+    fn default() -> Self {
+        Accept { form: Form::Object, encoding: Encoding::Json, pretty: false, meta_version: "v1" }
+    }
+}
+
+/// The media type parameters that say what an object is to be shown as.
+#[derive(Default)]
+struct Clause<'a> {
+    media: &'a str,
+    shown_as: Option<&'a str>,
+    group: Option<&'a str>,
+    version: Option<&'a str>,
+    profile: Option<&'a str>,
+}
+
+fn clauses(header: &str) -> impl Iterator<Item = Clause<'_>> {
+    header.split(',').map(|clause| {
+        let mut parts = clause.split(';').map(str::trim);
+        let mut read = Clause { media: parts.next().unwrap_or_default(), ..Clause::default() };
+        for part in parts {
+            match part.split_once('=') {
+                Some(("as", value)) => read.shown_as = Some(value),
+                Some(("g", value)) => read.group = Some(value),
+                Some(("v", value)) => read.version = Some(value),
+                Some(("profile", value)) => read.profile = Some(value),
+                _ => {}
+            }
+        }
+        read
+    })
+}
+
+/// The media types this server writes, as it names them when none was accepted.
+const WRITTEN: &str = "application/json, application/yaml";
+
+/// Reads the `Accept` header of a request for objects.
+pub(crate) fn accept(headers: &HeaderMap) -> Result<Accept, ApiError> {
+    let header = headers.get(header::ACCEPT).and_then(|h| h.to_str().ok()).unwrap_or("*/*");
+    for clause in clauses(header) {
+        let encoding = match clause.media {
+            "application/json" | "*/*" | "application/*" | "" => Encoding::Json,
+            "application/yaml" => Encoding::Yaml,
+            _ => continue,
+        };
+        let metadata_group = clause.group.is_none_or(|g| g == "meta.k8s.io");
+        let form = match (clause.shown_as, clause.version) {
+            (None, _) => Form::Object,
+            (Some("Table"), Some("v1" | "v1beta1") | None) if metadata_group => Form::Table,
+            (Some("PartialObjectMetadata" | "PartialObjectMetadataList"), Some("v1" | "v1beta1"))
+                if metadata_group =>
+            {
+                Form::Metadata
+            }
+            _ => continue,
+        };
+        let meta_version = if clause.version == Some("v1beta1") { "v1beta1" } else { "v1" };
+        return Ok(Accept { form, encoding, pretty: false, meta_version });
+    }
+    Err(ApiError::not_acceptable(format!(
+        "only the following media types are accepted: {WRITTEN}, application/vnd.kubernetes.protobuf, application/cbor"
+    )))
+}
+
+/// Which aggregated discovery document a client wants, newest understood first.
+pub(crate) fn aggregated_discovery(headers: &HeaderMap) -> Option<&'static str> {
+    let header = headers.get(header::ACCEPT)?.to_str().ok()?;
+    clauses(header).find_map(|clause| {
+        let aggregated = clause.media == "application/json"
+            && clause.group == Some("apidiscovery.k8s.io")
+            && clause.shown_as == Some("APIGroupDiscoveryList");
+        // Profiles change the document's meaning; none is known here.
+        match clause.version {
+            Some("v2") if aggregated && clause.profile.is_none() => Some(Some("v2")),
+            Some("v2beta1") if aggregated => Some(Some("v2beta1")),
+            _ if clause.media == "application/json" && clause.shown_as.is_none() => Some(None),
+            _ => None,
+        }
+    })?
+}
+
+/// The media type of a request body, without its parameters.
+pub(crate) fn content_type(headers: &HeaderMap) -> &str {
+    let header = headers.get(header::CONTENT_TYPE).and_then(|h| h.to_str().ok()).unwrap_or("");
+    header.split(';').next().unwrap_or("").trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(header: &str) -> Option<Form> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, header.parse().unwrap());
+        accept(&headers).ok().map(|a| a.form)
+    }
+
+    #[test]
+    fn the_first_form_that_can_be_made_is_taken() {
+        assert_eq!(form("application/json;as=Table;v=v1;g=meta.k8s.io,application/json"), Some(Form::Table));
+        assert_eq!(form("application/json;as=Other;v=v9,application/json"), Some(Form::Object));
+        assert_eq!(
+            form("application/vnd.kubernetes.protobuf;as=Table,application/json"),
+            Some(Form::Object)
+        );
+        assert_eq!(
+            form("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"),
+            Some(Form::Metadata)
+        );
+        assert_eq!(form("text/html"), None);
+    }
+}

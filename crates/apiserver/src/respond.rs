@@ -1,0 +1,206 @@
+//! Answers: objects in the form a client wants, lists, and refusals.
+
+use crate::body::Body;
+use crate::kind::Kind;
+use crate::negotiate::{Accept, Encoding, Form};
+use crate::server::Call;
+use crate::status::ApiError;
+use crate::store::Object;
+use crate::table::{self, IncludeObject, TableRequest};
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// An answer before it becomes an HTTP response.
+pub(crate) struct Reply {
+    pub code: u16,
+    pub body: Body,
+    pub content_type: &'static str,
+    pub warnings: Vec<String>,
+}
+
+impl Reply {
+    /// JSON that is written already.
+    pub(crate) fn text(code: u16, json: impl Into<Bytes>) -> Reply {
+        Reply { code, body: Body::whole(json), content_type: "application/json", warnings: Vec::new() }
+    }
+
+    pub(crate) fn json(code: u16, value: &Value) -> Reply {
+        Reply::text(code, value.to_string())
+    }
+
+    pub(crate) fn plain(code: u16, text: impl Into<String>) -> Reply {
+        Reply {
+            code,
+            body: Body::whole(text.into()),
+            content_type: "text/plain; charset=utf-8",
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn error(error: &ApiError) -> Reply {
+        Reply::json(error.code, &error.to_status())
+    }
+
+    pub(crate) fn into_response(self) -> Response<Body> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        for warning in self.warnings {
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - {}", quote_warning(&warning))) {
+                headers.append(header::WARNING, value);
+            }
+        }
+        response
+    }
+}
+
+/// A warning as a quoted string, without what a header may not hold.
+fn quote_warning(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Answers with one object.
+pub(crate) fn object(call: &Call, code: u16, object: &Object, now: Timestamp) -> Result<Reply, ApiError> {
+    let kind = &call.kind;
+    let plain = call.accept.form == Form::Object
+        && call.accept.encoding == Encoding::Json
+        && !call.accept.pretty
+        && kind.stored_as_sent(object);
+    if plain {
+        return Ok(Reply::text(code, kind.whole(&object.json)));
+    }
+    tree(call, code, &kind.tree(object), now)
+}
+
+/// Answers with one object that is a tree of the call's version already.
+pub(crate) fn tree(call: &Call, code: u16, tree: &Value, now: Timestamp) -> Result<Reply, ApiError> {
+    let version = call.accept.meta_version;
+    let shown = match call.accept.form {
+        Form::Object => return Ok(encode(call.accept, code, tree)),
+        Form::Metadata => table::partial_object_metadata(tree, version),
+        Form::Table => {
+            let include = IncludeObject::parse(call.query.get("includeObject"))?;
+            let metadata = tree.get("metadata").unwrap_or(&Value::Null);
+            let request = TableRequest { include, headers: true, version };
+            call.kind.printer.table(metadata, [tree], now, request)
+        }
+    };
+    Ok(encode(call.accept, code, &shown))
+}
+
+/// What a list says about itself.
+#[derive(Debug, Default)]
+pub(crate) struct ListMeta {
+    pub revision: u64,
+    pub token: Option<String>,
+    pub remaining: Option<usize>,
+}
+
+impl ListMeta {
+    fn value(&self) -> Value {
+        let mut meta = Map::new();
+        meta.insert("resourceVersion".into(), self.revision.to_string().into());
+        if let Some(token) = &self.token {
+            meta.insert("continue".into(), token.as_str().into());
+        }
+        if let Some(remaining) = self.remaining {
+            meta.insert("remainingItemCount".into(), remaining.into());
+        }
+        Value::Object(meta)
+    }
+}
+
+/// Answers with a list.
+pub(crate) fn list(
+    call: &Call,
+    items: &[Arc<Object>],
+    meta: &ListMeta,
+    now: Timestamp,
+) -> Result<Reply, ApiError> {
+    let kind = &*call.kind;
+    let version = call.accept.meta_version;
+    let shown = match call.accept.form {
+        Form::Object if call.accept.encoding == Encoding::Json && !call.accept.pretty => {
+            return Ok(Reply::text(200, list_text(kind, items, meta)));
+        }
+        Form::Object => serde_json::from_slice(&list_text(kind, items, meta)).unwrap_or_default(),
+        Form::Metadata => {
+            let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
+            table::partial_object_metadata_list(&meta.value(), &trees, version)
+        }
+        Form::Table => {
+            let include = IncludeObject::parse(call.query.get("includeObject"))?;
+            let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
+            let request = TableRequest { include, headers: true, version };
+            kind.printer.table(&meta.value(), &trees, now, request)
+        }
+    };
+    Ok(encode(call.accept, 200, &shown))
+}
+
+/// A list put together from stored text, without reading it. Items of custom kinds say what they are;
+/// items of built-in ones, like Kubernetes' own, do not.
+fn list_text(kind: &Kind, items: &[Arc<Object>], meta: &ListMeta) -> Bytes {
+    let size: usize = items.iter().map(|o| o.json.len() + kind.prefix().len() + 1).sum();
+    let mut out = Vec::with_capacity(size + 160);
+    let head = format!(
+        "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{},\"items\":[",
+        kind.list_kind,
+        kind.api_version,
+        meta.value()
+    );
+    out.extend_from_slice(head.as_bytes());
+    for (index, object) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        if !kind.stored_as_sent(object) {
+            let mut tree = kind.tree(object);
+            if let (Value::Object(fields), true) = (&mut tree, kind.builtin().is_some()) {
+                fields.remove("apiVersion");
+                fields.remove("kind");
+            }
+            // Writing JSON into memory does not fail.
+            let _ = serde_json::to_writer(&mut out, &tree);
+        } else if kind.builtin().is_some() {
+            out.extend_from_slice(&object.json);
+        } else {
+            out.extend_from_slice(kind.prefix());
+            out.extend_from_slice(object.json.get(1..).unwrap_or_default());
+        }
+    }
+    out.extend_from_slice(b"]}\n");
+    out.into()
+}
+
+/// Writes a tree as the client wants it written.
+pub(crate) fn encode(accept: Accept, code: u16, value: &Value) -> Reply {
+    match accept.encoding {
+        Encoding::Json if accept.pretty => {
+            Reply::text(code, serde_json::to_string_pretty(value).unwrap_or_default())
+        }
+        Encoding::Json => Reply::json(code, value),
+        Encoding::Yaml => {
+            let text = serde_saphyr::to_string(value).unwrap_or_default();
+            let mut reply = Reply::text(code, text);
+            reply.content_type = "application/yaml";
+            reply
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! From an HTTP request to the handler that answers it.
+
+use crate::body::Body;
+use crate::incoming::BODY_MAX;
+use crate::kind::Kind;
+use crate::negotiate;
+use crate::options::ListOptions;
+use crate::request::{Path, Query, Target};
+use crate::respond::Reply;
+use crate::server::{Call, Server, User};
+use crate::status::ApiError;
+use crate::strategy::Part;
+use crate::{delete, endpoints, parts, read, review, watch, write};
+use bytes::{Bytes, BytesMut};
+use http::{Method, Request, Response};
+use http_body_util::BodyExt as _;
+use std::sync::Arc;
+
+/// Answers one request.
+pub(crate) async fn handle<B>(server: Arc<Server>, request: Request<B>) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Display,
+{
+    let (head, body) = request.into_parts();
+    let body = match collect(body).await {
+        Ok(body) => body,
+        Err(error) => return Reply::error(&error).into_response(),
+    };
+    answer(server, Request::from_parts(head, body)).await.unwrap_or_else(|error| Reply::error(&error).into_response())
+}
+
+/// Reads a body, up to the limit.
+async fn collect<B>(body: B) -> Result<Bytes, ApiError>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Display,
+{
+    let mut body = std::pin::pin!(body);
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| ApiError::bad_request(format!("cannot read the body: {error}")))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if first.len() + all.len() + data.len() > BODY_MAX {
+            return Err(ApiError::too_large(format!(
+                "Request entity too large: limit is {BODY_MAX}"
+            )));
+        }
+        // Most bodies come in one piece, which is kept as it is.
+        if first.is_empty() && all.is_empty() {
+            first = data;
+        } else {
+            if all.is_empty() {
+                all.extend_from_slice(&std::mem::take(&mut first));
+            }
+            all.extend_from_slice(&data);
+        }
+    }
+    Ok(if all.is_empty() { first } else { all.freeze() })
+}
+
+async fn answer(server: Arc<Server>, request: Request<Bytes>) -> Result<Response<Body>, ApiError> {
+    if request.headers().contains_key("impersonate-user") {
+        return Err(ApiError::not_implemented("impersonation (the Impersonate-User header)"));
+    }
+    let target = match Path::parse(request.uri().path()) {
+        Path::Other(parts) => return endpoints::answer(&server, &parts, &request),
+        Path::Resource(target) => target,
+    };
+    let kind = find(&server, &target, request.method())?;
+    let user = request.extensions().get::<User>().cloned().unwrap_or_else(User::admin);
+    let query = Query::parse(request.uri().query());
+    if let Some(name) = &target.subresource
+        && let Some(provider) = server.providers.get(&kind.group, &kind.plural, name.split('/').next().unwrap_or(name))
+    {
+        return parts::provided(&server, &kind, &target, user, provider, request).await;
+    }
+    let mut accept = negotiate::accept(request.headers())?;
+    let by_hand = |agent: &str| ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| agent.starts_with(tool));
+    let agent = request.headers().get("user-agent").and_then(|h| h.to_str().ok()).unwrap_or_default();
+    accept.pretty = query.flag("pretty").unwrap_or_else(|| by_hand(agent));
+    let (head, body) = request.into_parts();
+    let mut call = Call::new(kind, accept, user, query, head.headers);
+    call.namespace = target.namespace.clone();
+    call.name = target.name.clone();
+    call.subresource = target.subresource.clone();
+    call.body = body;
+    if let Some(custom) = call.kind.custom()
+        && let Some(warning) = &custom.deprecation
+    {
+        call.warn(warning.clone());
+    }
+    dispatch(server, call, head.method, target.watch).await
+}
+
+/// The kind that a URL names, if it is served there.
+fn find(server: &Server, target: &Target, method: &Method) -> Result<Arc<Kind>, ApiError> {
+    let found = server.registry.find(&target.group, &target.version, &target.resource);
+    let Some(kind) = found else {
+        return Err(match endpoints::known_but_absent(target) {
+            Some(error) => error,
+            None => ApiError::no_such_resource(),
+        });
+    };
+    let across_namespaces = target.namespace.is_none() && target.name.is_none() && *method == Method::GET;
+    let placed = kind.namespaced == target.namespace.is_some() || (kind.namespaced && across_namespaces);
+    let across_delete = kind.namespaced && target.namespace.is_none() && target.name.is_none();
+    if placed {
+        Ok(kind)
+    } else if across_delete {
+        Err(method_not_allowed())
+    } else {
+        Err(ApiError::no_such_resource())
+    }
+}
+
+fn method_not_allowed() -> ApiError {
+    let message = "the server does not allow this method on the requested resource";
+    let mut error = ApiError::plain(405, "MethodNotAllowed", message);
+    error.details = Some(Box::default());
+    error
+}
+
+async fn dispatch(
+    server: Arc<Server>,
+    mut call: Call,
+    method: Method,
+    watch_path: bool,
+) -> Result<Response<Body>, ApiError> {
+    if let Some(name) = call.subresource.clone() {
+        let reply = parts::answer(&server, &call, &name, &method).await;
+        return finish(&call, reply);
+    }
+    if review::is_review(&call.kind) {
+        let reply = review::answer(&server, &call, &method);
+        return finish(&call, reply);
+    }
+    let verb = verb(&method, call.name.is_some(), watch_path).ok_or_else(method_not_allowed)?;
+    let listed = if verb == "list" && call.query.flag("watch") == Some(true) { "watch" } else { verb };
+    if !call.kind.verbs.iter().any(|v| v == listed) {
+        return Err(method_not_allowed());
+    }
+    let reply = match verb {
+        "get" => read::get(&server, &call).await,
+        "list" | "watch" => {
+            let name = if watch_path { call.name.take() } else { None };
+            let mut options = ListOptions::read(&call.query, &call.kind, name.as_deref())?;
+            options.watch |= watch_path;
+            if options.watch {
+                let warnings = call.take_warnings();
+                let mut reply = watch::watch(server, call, options).await?;
+                reply.warnings = warnings;
+                return Ok(reply.into_response());
+            }
+            read::list(&server, &call, &options).await
+        }
+        "create" => write::create(&server, &call).await,
+        "update" => write::replace(&server, &call, Part::Main).await,
+        "patch" => write::patch(&server, &call, Part::Main).await,
+        "delete" => delete::delete(&server, &call).await,
+        _ => delete::delete_collection(&server, &call).await,
+    };
+    finish(&call, reply)
+}
+
+fn verb(method: &Method, named: bool, watch: bool) -> Option<&'static str> {
+    Some(match (method, named) {
+        (&Method::GET, _) if watch => "watch",
+        (&Method::GET | &Method::HEAD, true) => "get",
+        (&Method::GET | &Method::HEAD, false) => "list",
+        (&Method::POST, false) => "create",
+        (&Method::PUT, true) => "update",
+        (&Method::PATCH, true) => "patch",
+        (&Method::DELETE, true) => "delete",
+        (&Method::DELETE, false) => "deletecollection",
+        _ => return None,
+    })
+}
+
+/// Adds a call's warnings to its answer, whatever that is.
+fn finish(call: &Call, reply: Result<Reply, ApiError>) -> Result<Response<Body>, ApiError> {
+    let mut reply = reply.unwrap_or_else(|error| Reply::error(&error));
+    reply.warnings.extend(call.take_warnings());
+    Ok(reply.into_response())
+}

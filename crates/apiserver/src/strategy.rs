@@ -1,0 +1,191 @@
+//! What happens to an object of a kind when it is written: defaults, what the server keeps, checks.
+//!
+//! Built-in kinds bring their [`Rules`](crate::builtin::rules::Rules); all custom kinds share the rules
+//! written here, which follow from their definition.
+
+use crate::apply::FieldSet;
+use crate::builtin::rules::names::{
+    path_segment_name, validate_object_meta, validate_object_meta_update,
+};
+use crate::builtin::rules::{Env, names};
+use crate::field::FieldError;
+use crate::kind::{Kind, Nature};
+use crate::schema;
+use crate::server::Call;
+use crate::status::ApiError;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+/// Which part of an object a write is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but what subresources own.
+    Main,
+    Status,
+    /// Another subresource of the same kind, by its name.
+    Other(&'static str),
+}
+
+impl Part {
+    /// As field managers record it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Part::Main => "",
+            Part::Status => "status",
+            Part::Other(name) => name,
+        }
+    }
+}
+
+/// Fills in what a client left out.
+pub(crate) fn default(kind: &Kind, object: &mut Value) {
+    match &kind.nature {
+        Nature::Builtin(builtin) => (builtin.rules.default)(object),
+        Nature::Custom(_) => schema::apply_defaults(object, kind.schema()),
+    }
+}
+
+/// Drops what a creator may not say and sets what the server says.
+pub(crate) fn prepare_create(kind: &Kind, object: &mut Value, env: &Env<'_>) {
+    match &kind.nature {
+        Nature::Builtin(builtin) => (builtin.rules.prepare_create)(object, env),
+        Nature::Custom(custom) => {
+            if let (true, Value::Object(fields)) = (custom.status, &mut *object) {
+                fields.remove("status");
+            }
+            object["metadata"]["generation"] = 1.into();
+        }
+    }
+}
+
+/// Puts back what a write may not change, and counts generations.
+pub(crate) fn prepare_update(kind: &Kind, part: Part, new: &mut Value, old: &Value, env: &Env<'_>) {
+    match (&kind.nature, part) {
+        (Nature::Builtin(builtin), Part::Status) => (builtin.rules.prepare_status)(new, old, env),
+        (Nature::Builtin(builtin), _) => (builtin.rules.prepare_update)(new, old, env),
+        (Nature::Custom(_), Part::Status) => prepare_custom_status(new, old),
+        (Nature::Custom(custom), _) => {
+            if custom.status {
+                copy_field(new, old, "status");
+            }
+            if spec_differs(new, old, custom.status) {
+                let generation = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
+                new["metadata"]["generation"] = (generation + 1).into();
+            }
+        }
+    }
+}
+
+/// Everything is as it was but for the status and the record of who manages what.
+fn prepare_custom_status(new: &mut Value, old: &Value) {
+    let status = new.get_mut("status").map(Value::take);
+    let managed = new.pointer_mut("/metadata/managedFields").map(Value::take);
+    *new = old.clone();
+    if let Value::Object(fields) = new {
+        match status {
+            Some(status) => fields.insert("status".into(), status),
+            None => fields.remove("status"),
+        };
+    }
+    if let Some(Value::Object(metadata)) = new.get_mut("metadata") {
+        match managed {
+            Some(managed) => metadata.insert("managedFields".into(), managed),
+            None => metadata.remove("managedFields"),
+        };
+    }
+}
+
+fn copy_field(new: &mut Value, old: &Value, field: &str) {
+    if let Value::Object(fields) = new {
+        match old.get(field) {
+            Some(value) => fields.insert(field.into(), value.clone()),
+            None => fields.remove(field),
+        };
+    }
+}
+
+/// Whether two custom objects differ in anything that makes a new generation.
+fn spec_differs(new: &Value, old: &Value, has_status: bool) -> bool {
+    let (Value::Object(new), Value::Object(old)) = (new, old) else { return true };
+    let counts = |key: &&String| *key != "metadata" && !(has_status && *key == "status");
+    new.keys().filter(counts).count() != old.keys().filter(counts).count()
+        || new.iter().any(|(key, value)| counts(&key) && old.get(key) != Some(value))
+}
+
+/// Everything wrong with a new object.
+pub(crate) fn check_create(kind: &Kind, object: &Value, call: &Call) -> Result<(), ApiError> {
+    let mut errors = Vec::new();
+    match &kind.nature {
+        Nature::Builtin(builtin) => {
+            validate_object_meta(object, kind.namespaced, builtin.rules.name, &mut errors);
+            (builtin.rules.validate)(object, &mut errors);
+        }
+        Nature::Custom(custom) => {
+            validate_object_meta(object, kind.namespaced, names::dns1123_subdomain, &mut errors);
+            take(schema::validate(object, None, &custom.schema), call, &mut errors);
+        }
+    }
+    refuse(kind, object, &errors)?;
+    validate_object_meta(object, kind.namespaced, path_segment_name, &mut errors);
+    refuse(kind, object, &errors)
+}
+
+/// Everything wrong with a change.
+pub(crate) fn check_update(
+    kind: &Kind,
+    part: Part,
+    new: &Value,
+    old: &Value,
+    call: &Call,
+) -> Result<(), ApiError> {
+    let mut errors = Vec::new();
+    validate_object_meta(new, kind.namespaced, path_segment_name, &mut errors);
+    validate_object_meta_update(new, old, &mut errors);
+    match (&kind.nature, part) {
+        (Nature::Builtin(builtin), Part::Status) => (builtin.rules.validate_status)(new, old, &mut errors),
+        (Nature::Builtin(builtin), _) => (builtin.rules.validate_update)(new, old, &mut errors),
+        (Nature::Custom(custom), Part::Status) => {
+            take(schema::validate_status(new, old, &custom.schema), call, &mut errors);
+        }
+        (Nature::Custom(custom), _) => {
+            take(schema::validate(new, Some(old), &custom.schema), call, &mut errors);
+        }
+    }
+    refuse(kind, new, &errors)
+}
+
+fn take(verdict: schema::Verdict, call: &Call, errors: &mut Vec<FieldError>) {
+    errors.extend(verdict.errors);
+    verdict.warnings.into_iter().for_each(|warning| call.warn(warning));
+}
+
+fn refuse(kind: &Kind, object: &Value, errors: &[FieldError]) -> Result<(), ApiError> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    Err(ApiError::invalid(&kind.subject(), name, errors))
+}
+
+/// The fields that a write of a part cannot change, whatever it says of them; so it does not own them.
+pub(crate) fn reset_fields(kind: &Kind, part: Part) -> &'static FieldSet {
+    static NONE: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[]));
+    static STATUS: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["status"]]));
+    static SPEC: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["spec"]]));
+    static SPEC_AND_METADATA: LazyLock<FieldSet> =
+        LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata"]]));
+    static POD_STATUS: LazyLock<FieldSet> = LazyLock::new(|| {
+        FieldSet::of_fields(&[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]])
+    });
+    static DEPLOYMENT_STATUS: LazyLock<FieldSet> =
+        LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata", "labels"]]));
+    let builtin = kind.builtin().is_some();
+    match (part, kind.kind.as_str()) {
+        (Part::Main | Part::Other("finalize"), _) if kind.has_status() => &STATUS,
+        (Part::Status, "Pod") if builtin => &POD_STATUS,
+        (Part::Status, "Deployment") if builtin => &DEPLOYMENT_STATUS,
+        (Part::Status, _) if builtin => &SPEC,
+        (Part::Status, _) => &SPEC_AND_METADATA,
+        _ => &NONE,
+    }
+}

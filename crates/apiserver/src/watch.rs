@@ -1,0 +1,358 @@
+//! Watches: the state, or a place in history, and then every change, as a stream of lines.
+//!
+//! A watch pulls from the store's history at the client's pace, so a slow client costs no memory; one
+//! that falls behind what is retained is told so (410) and ends. Whoever embeds the server can put a
+//! [`WatchDelivery`] between store and client to hold, drop, repeat or cut.
+
+use crate::body::Body;
+use crate::kind::Kind;
+use crate::negotiate::Form;
+use crate::options::{At, ListOptions, Selection};
+use crate::read;
+use crate::respond::Reply;
+use crate::server::{Call, Server};
+use crate::status::ApiError;
+use crate::store::{Event, Expired, Fate, Follower, Object, event_line};
+use crate::table::{self, IncludeObject, TableRequest};
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch::Receiver;
+use tokio::time::Instant;
+
+/// How long a watch lasts that does not say.
+const TIMEOUT_DEFAULT: Duration = Duration::from_mins(45);
+/// How often a quiet watch is told how far it is.
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// Decides what becomes of each event of each watch. For tests and simulations.
+pub trait WatchDelivery: Send + Sync + 'static {
+    /// Called for every event before it is sent, in order; the watch waits for the answer.
+    fn deliver<'a>(&'a self, watch: &'a WatchInfo, event: &'a WatchEvent) -> BoxFuture<'a, Delivery>;
+}
+
+/// What a [`WatchDelivery`] wants done with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Send it.
+    Send,
+    /// Leave it out: the client never learns of it.
+    Skip,
+    /// Send it twice.
+    Repeat,
+    /// End the watch without it, as when a connection breaks.
+    Close,
+    /// End the watch with 410 Gone: the client must list again.
+    Expire,
+}
+
+/// Which watch an event belongs to.
+#[derive(Clone, Debug)]
+pub struct WatchInfo {
+    /// API group, empty for the core one.
+    pub group: String,
+    /// The plural resource name.
+    pub resource: String,
+    /// None for all namespaces.
+    pub namespace: Option<String>,
+    /// The client's `User-Agent`.
+    pub user_agent: String,
+    /// Who watches.
+    pub user: String,
+}
+
+/// An event that is about to be sent.
+#[derive(Clone, Debug)]
+pub struct WatchEvent {
+    /// `ADDED`, `MODIFIED`, `DELETED` or `BOOKMARK`.
+    pub kind: &'static str,
+    /// The object's namespace, empty if it has none.
+    pub namespace: String,
+    /// The object's name.
+    pub name: String,
+    /// The revision of the change.
+    pub revision: u64,
+}
+
+struct Watch {
+    server: Arc<Server>,
+    call: Call,
+    selection: Selection,
+    follower: Follower,
+    /// Turns true when the kind is no longer served.
+    closed: Receiver<bool>,
+    queue: VecDeque<Bytes>,
+    deadline: Instant,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    done: bool,
+    /// The column definitions of a table have been sent.
+    columns_sent: bool,
+    include: IncludeObject,
+    info: WatchInfo,
+}
+
+/// Answers with a stream of events.
+pub(crate) async fn watch(server: Arc<Server>, call: Call, options: ListOptions) -> Result<Reply, ApiError> {
+    let include = IncludeObject::parse(call.query.get("includeObject"))?;
+    let revision = match options.at {
+        At::Newest => 0,
+        At::NotOlderThan(revision) | At::Exactly(revision) => revision,
+    };
+    let shows_state = match options.initial_events {
+        Some(wanted) => wanted,
+        None => revision == 0,
+    };
+    if options.initial_events.is_some() {
+        read::refuse_future(&server, revision)?;
+    }
+    let id = call.kind.collection.clone();
+    let (listing, follower) = if shows_state {
+        let (listing, follower) = server.store.list_and_follow(&id, call.namespace.as_deref());
+        (Some(listing), follower)
+    } else {
+        let from = if revision == 0 { server.store.revision() } else { revision };
+        match server.store.follow(&id, from) {
+            Ok(follower) => (None, follower),
+            Err(Expired { oldest }) => return Ok(stream(futures::stream::iter([expired(from, oldest)]))),
+        }
+    };
+    if let Some(listing) = &listing {
+        server.shown(listing.revision).await?;
+    }
+    let timeout = options.timeout_seconds.map_or(TIMEOUT_DEFAULT, Duration::from_secs);
+    let info = WatchInfo {
+        group: call.kind.group.clone(),
+        resource: call.kind.plural.clone(),
+        namespace: call.namespace.clone(),
+        user_agent: header(&call, "user-agent"),
+        user: call.user.name.clone(),
+    };
+    let mut watch = Watch {
+        closed: server.registry.closed(&call.kind),
+        server,
+        selection: options.selection,
+        follower,
+        queue: VecDeque::new(),
+        deadline: Instant::now() + timeout,
+        bookmarks: options.bookmarks,
+        next_bookmark: Instant::now() + BOOKMARK_EVERY,
+        done: false,
+        columns_sent: false,
+        include,
+        info,
+        call,
+    };
+    if let Some(listing) = listing {
+        for object in &listing.items {
+            if watch.selection.selects(&watch.call.kind, object) {
+                let line = watch.line("ADDED", object);
+                watch.deliver("ADDED", object, line).await;
+            }
+        }
+        if options.initial_events == Some(true) && watch.bookmarks {
+            let line = watch.bookmark(listing.revision, true);
+            watch.queue.push_back(line);
+        }
+    }
+    Ok(stream(futures::stream::unfold(watch, |mut watch| async move {
+        let line = watch.next().await?;
+        Some((line, watch))
+    })))
+}
+
+fn header(call: &Call, name: &str) -> String {
+    call.headers.get(name).and_then(|h| h.to_str().ok()).unwrap_or_default().to_owned()
+}
+
+fn stream(lines: impl futures::Stream<Item = Bytes> + Send + 'static) -> Reply {
+    Reply { code: 200, body: Body::stream(lines), content_type: "application/json", warnings: Vec::new() }
+}
+
+fn expired(from: u64, oldest: u64) -> Bytes {
+    error_line(&ApiError::expired(format!("too old resource version: {from} ({oldest})")))
+}
+
+fn error_line(error: &ApiError) -> Bytes {
+    format!("{}\n", json!({"type": "ERROR", "object": error.to_status()})).into()
+}
+
+impl Watch {
+    /// The next piece of the stream, or its end.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(line) = self.queue.pop_front() {
+                return Some(line);
+            }
+            if self.done {
+                return None;
+            }
+            let from = self.follower.position;
+            match self.follower.take(&self.server.store) {
+                Ok(events) => {
+                    for event in &events {
+                        self.consider(event).await;
+                        if self.done {
+                            break;
+                        }
+                    }
+                }
+                Err(Expired { oldest }) => {
+                    self.queue.push_back(expired(from, oldest));
+                    self.done = true;
+                }
+            }
+            if self.queue.is_empty() && !self.done {
+                self.wait().await;
+            }
+        }
+    }
+
+    /// Waits for a change, the time for a bookmark, or the end.
+    async fn wait(&mut self) {
+        enum Woken {
+            ByChange,
+            ByEnd,
+            ByTimeout,
+            ForBookmark,
+        }
+        let woken = tokio::select! {
+            biased;
+            () = self.follower.changed() => Woken::ByChange,
+            _ = self.closed.wait_for(|closed| *closed) => Woken::ByEnd,
+            () = tokio::time::sleep_until(self.deadline) => Woken::ByTimeout,
+            () = tokio::time::sleep_until(self.next_bookmark), if self.bookmarks => Woken::ForBookmark,
+        };
+        match woken {
+            Woken::ByChange => {}
+            Woken::ByEnd => self.done = true,
+            Woken::ByTimeout => {
+                self.done = true;
+                self.push_bookmark();
+            }
+            Woken::ForBookmark => {
+                self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
+                self.push_bookmark();
+            }
+        }
+    }
+
+    fn push_bookmark(&mut self) {
+        if self.bookmarks {
+            let line = self.bookmark(self.follower.position, false);
+            self.queue.push_back(line);
+        }
+    }
+
+    /// Queues what this watch is to see of an event.
+    async fn consider(&mut self, event: &Event) {
+        let namespace = self.call.namespace.as_deref();
+        if namespace.is_some_and(|ns| ns != &*event.object.key.namespace) {
+            return;
+        }
+        let kind = self.call.kind.clone();
+        if self.selection.is_everything() {
+            let plain = self.call.accept.form == Form::Object && kind.stored_as_sent(&event.object);
+            let line =
+                if plain { event.line(kind.prefix()) } else { self.line(event.kind(), &event.object) };
+            return self.deliver(event.kind(), &event.object, line).await;
+        }
+        let before = event.previous.as_ref().is_some_and(|o| self.selection.selects(&kind, o));
+        let now = event.fate == Fate::Kept && self.selection.selects(&kind, &event.object);
+        match (before, now) {
+            (false, false) => {}
+            (false, true) => {
+                let line = self.line("ADDED", &event.object);
+                self.deliver("ADDED", &event.object, line).await;
+            }
+            (true, true) => {
+                let line = self.line("MODIFIED", &event.object);
+                self.deliver("MODIFIED", &event.object, line).await;
+            }
+            (true, false) if event.fate == Fate::Removed => {
+                let line = self.line("DELETED", &event.object);
+                self.deliver("DELETED", &event.object, line).await;
+            }
+            (true, false) => {
+                // The object as the client knew it, under the revision at which it left the selection.
+                if let Some(previous) = &event.previous {
+                    let mut tree = previous.value();
+                    tree["metadata"]["resourceVersion"] = event.revision.to_string().into();
+                    let json = tree.to_string().into();
+                    let left = Object::new(previous.key.clone(), event.revision, json);
+                    let line = self.line("DELETED", &left);
+                    self.deliver("DELETED", &left, line).await;
+                }
+            }
+        }
+    }
+
+    async fn deliver(&mut self, kind: &'static str, object: &Object, line: Bytes) {
+        let Some(delivery) = self.server.delivery.clone() else {
+            self.queue.push_back(line);
+            return;
+        };
+        let event = WatchEvent {
+            kind,
+            namespace: object.key.namespace.to_string(),
+            name: object.key.name.to_string(),
+            revision: object.revision,
+        };
+        match delivery.deliver(&self.info, &event).await {
+            Delivery::Send => self.queue.push_back(line),
+            Delivery::Skip => {}
+            Delivery::Repeat => self.queue.extend([line.clone(), line]),
+            Delivery::Close => self.done = true,
+            Delivery::Expire => {
+                self.queue.push_back(expired(object.revision, object.revision));
+                self.done = true;
+            }
+        }
+    }
+
+    /// An event in the form the client wants.
+    fn line(&mut self, event: &str, object: &Object) -> Bytes {
+        let kind = self.call.kind.clone();
+        let shown = match self.call.accept.form {
+            Form::Object if kind.stored_as_sent(object) => {
+                return event_line(event, kind.prefix(), &object.json);
+            }
+            Form::Object => kind.tree(object),
+            Form::Metadata => table::partial_object_metadata(&kind.tree(object), self.call.accept.meta_version),
+            Form::Table => self.table(&kind, &kind.tree(object)),
+        };
+        format!("{{\"type\":\"{event}\",\"object\":{shown}}}\n").into()
+    }
+
+    /// A table of one row; only the first says what its columns are.
+    fn table(&mut self, kind: &Kind, tree: &Value) -> Value {
+        let headers = !std::mem::replace(&mut self.columns_sent, true);
+        let request = TableRequest { include: self.include, headers, version: self.call.accept.meta_version };
+        let metadata = tree.get("metadata").unwrap_or(&Value::Null);
+        kind.printer.table(metadata, [tree], self.server.clock.now(), request)
+    }
+
+    /// Tells the client that it has seen everything up to a revision.
+    fn bookmark(&mut self, revision: u64, initial_end: bool) -> Bytes {
+        let kind = self.call.kind.clone();
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if initial_end {
+            metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});
+        }
+        let mut tree = json!({"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata});
+        if kind.builtin().is_some() {
+            // What is left are the zero values that Go writes of every kind.
+            let _ = crate::builtin::conform::conform(&mut tree, kind.schema());
+        }
+        let shown = match self.call.accept.form {
+            Form::Object => tree,
+            Form::Metadata => table::partial_object_metadata(&tree, self.call.accept.meta_version),
+            Form::Table => self.table(&kind, &tree),
+        };
+        format!("{{\"type\":\"BOOKMARK\",\"object\":{shown}}}\n").into()
+    }
+}

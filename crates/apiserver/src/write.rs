@@ -1,0 +1,462 @@
+//! Create, replace and patch: from a request's body to a committed revision.
+//!
+//! Every write is the same sequence, and nothing is changed before its last step:
+//!
+//! ```text
+//! decode ─▶ fit to the kind ─▶ default ─▶ record managers ─▶ mutating admission
+//!        ─▶ prepare ─▶ validate ─▶ validating admission ─▶ commit if unchanged since read
+//! ```
+//!
+//! A change computed from a state that is no longer the newest is computed again, unless the client
+//! insisted on that state with a resource version; then it is refused with 409.
+
+use crate::admit;
+use crate::allocate;
+use crate::apply::{self, Target, Writer};
+use crate::builtin::rules::Env;
+use crate::incoming;
+use crate::kind::Kind;
+use crate::options::WriteOptions;
+use crate::respond::{self, Reply};
+use crate::server::{Call, Server};
+use crate::status::ApiError;
+use crate::store::{Fate, Key, Object, Refused};
+use crate::strategy::{self, Part};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// How often a write is computed again because somebody else was faster.
+const TRIES: usize = 32;
+/// How often a generated name is tried.
+const NAME_TRIES: usize = 8;
+const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+const GONE_MEANWHILE: &str = "StorageError: invalid object, Code: 4";
+
+/// What a write came to.
+pub(crate) enum Written {
+    /// It is stored.
+    Stored(Arc<Object>),
+    /// It would be stored like this, were it not a dry run.
+    DryRun(Value),
+}
+
+impl Written {
+    pub(crate) async fn reply(&self, server: &Server, call: &Call, code: u16) -> Result<Reply, ApiError> {
+        match self {
+            Written::Stored(object) => {
+                server.shown(object.revision).await?;
+                respond::object(call, code, object, server.clock.now())
+            }
+            Written::DryRun(tree) => respond::tree(call, code, tree, server.clock.now()),
+        }
+    }
+
+    /// The object as a tree.
+    pub(crate) fn tree(&self, kind: &Kind) -> Value {
+        match self {
+            Written::Stored(object) => kind.tree(object),
+            Written::DryRun(tree) => tree.clone(),
+        }
+    }
+}
+
+/// POST of a new object.
+pub(crate) async fn create(server: &Server, call: &Call) -> Result<Reply, ApiError> {
+    let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
+    let object = incoming::object(server, call, &options)?;
+    let written = create_object(server, call, &options, object).await?;
+    written.reply(server, call, 201).await
+}
+
+/// Creates an object that is decoded and defaulted already.
+pub(crate) async fn create_object(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    mut object: Value,
+) -> Result<Written, ApiError> {
+    let kind = &*call.kind;
+    refuse_while_terminating(kind, call)?;
+    incoming::place(call, &mut object, call.name.as_deref())?;
+    incoming::dedup_owners(call, &mut object);
+    let manager = manager_name(call, options);
+    track(server, kind, Part::Main, None, &mut object, &manager);
+    create_tracked(server, call, options, object).await
+}
+
+/// Creates an object whose managers are recorded already.
+async fn create_tracked(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    mut object: Value,
+) -> Result<Written, ApiError> {
+    admit::mutate(server, call, admit::Operation::Create, options.dry_run, &mut object, None).await?;
+    incoming::dedup_owners(call, &mut object);
+    let generated = text(&object, "/metadata/name").is_empty() && !text(&object, "/metadata/generateName").is_empty();
+    let mut tries = if generated { NAME_TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        let last = tries == 0;
+        let candidate = if last { std::mem::take(&mut object) } else { object.clone() };
+        match try_create(server, call, options, candidate).await {
+            Err(error) if error.reason == "AlreadyExists" && generated && !last => {}
+            other => return other,
+        }
+    }
+}
+
+async fn try_create(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    mut object: Value,
+) -> Result<Written, ApiError> {
+    let kind = &*call.kind;
+    let uid = || server.uid();
+    let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
+    begin(server, &mut object);
+    strategy::prepare_create(kind, &mut object, &env);
+    allocate::on_create(server, kind, &mut object, options.dry_run)?;
+    let stored = store_new(server, call, options, &mut object).await;
+    if stored.is_err() {
+        allocate::undo_create(server, kind, &object, options.dry_run);
+    }
+    stored
+}
+
+/// Checks and commits a prepared new object.
+async fn store_new(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    object: &mut Value,
+) -> Result<Written, ApiError> {
+    let kind = &*call.kind;
+    strategy::check_create(kind, object, call)?;
+    if let Some(builtin) = kind.builtin() {
+        (builtin.rules.warnings)(object, None).into_iter().for_each(|w| call.warn(w));
+    }
+    admit::validate(server, call, admit::Operation::Create, options.dry_run, object, None).await?;
+    let name = text(object, "/metadata/name").to_owned();
+    let key = Key::new(call.namespace(), &name);
+    if options.dry_run {
+        if server.store.get(&kind.collection, &key).is_some() {
+            return Err(ApiError::already_exists(&kind.resource(), &name));
+        }
+        return Ok(Written::DryRun(object.take()));
+    }
+    let mut stored = object.clone();
+    kind.to_stored(&mut stored);
+    match server.store.commit(&kind.collection, &key, None, stored, Fate::Kept) {
+        Ok(object) => Ok(Written::Stored(object)),
+        Err(Refused::Changed(_)) => Err(ApiError::already_exists(&kind.resource(), &name)),
+        Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
+    }
+}
+
+/// Gives a new object what makes it one.
+fn begin(server: &Server, object: &mut Value) {
+    let now = server.timestamp();
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    for owned_by_server in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+        metadata.remove(owned_by_server);
+    }
+    metadata.insert("creationTimestamp".into(), now.into());
+    metadata.insert("uid".into(), server.uid().into());
+    let named = metadata.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+    if let (false, Some(prefix)) = (named, metadata.get("generateName").and_then(Value::as_str)) {
+        let name = crate::builtin::rules::names::generate::generate_name(prefix, || server.identities.next());
+        metadata.insert("name".into(), name.into());
+    }
+}
+
+fn refuse_while_terminating(kind: &Kind, call: &Call) -> Result<(), ApiError> {
+    if kind.custom().is_some_and(|custom| custom.terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        let mut error = ApiError::method_not_supported(&kind.resource(), "create");
+        error.message = format!("{why}");
+        let _ = call;
+        return Err(error);
+    }
+    Ok(())
+}
+
+/// How a changed object is made from the one that is stored.
+pub(crate) enum Change<'a> {
+    /// The client sends the whole object.
+    Replace(Value),
+    /// The client says what to change.
+    Patch(&'a (dyn Fn(&Value) -> Result<Value, ApiError> + Sync)),
+    /// The client says which fields it wants, and gives up those it no longer names.
+    Apply {
+        /// What the client applies.
+        wanted: Value,
+        force: bool,
+    },
+}
+
+/// PUT of an object, or of a part of it.
+pub(crate) async fn replace(server: &Server, call: &Call, part: Part) -> Result<Reply, ApiError> {
+    let options = WriteOptions::read(&call.query, "UpdateOptions", false)?;
+    let object = incoming::object(server, call, &options)?;
+    incoming::check_name(call, &object)?;
+    let creates = part == Part::Main && call.kind.builtin().is_some_and(|b| b.created_by_update);
+    let (written, created) = update(server, call, &options, part, Change::Replace(object), creates).await?;
+    written.reply(server, call, if created { 201 } else { 200 }).await
+}
+
+/// PATCH of an object, or of a part of it.
+pub(crate) async fn patch(server: &Server, call: &Call, part: Part) -> Result<Reply, ApiError> {
+    let form = incoming::PatchForm::of(call)?;
+    let is_apply = form == incoming::PatchForm::Apply;
+    let options = WriteOptions::read(&call.query, "PatchOptions", is_apply)?;
+    let (written, created) = if is_apply {
+        let wanted = incoming::applied(server, call, &options)?;
+        let force = options.force.unwrap_or(false);
+        update(server, call, &options, part, Change::Apply { wanted, force }, part == Part::Main).await?
+    } else {
+        let patch = incoming::read_patch(call, form)?;
+        let apply = |live: &Value| incoming::patched(server, call, &options, &patch, live);
+        update(server, call, &options, part, Change::Patch(&apply), false).await?
+    };
+    written.reply(server, call, if created { 201 } else { 200 }).await
+}
+
+/// Changes an object; tells whether it was created by that.
+pub(crate) async fn update(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    part: Part,
+    change: Change<'_>,
+    creates: bool,
+) -> Result<(Written, bool), ApiError> {
+    let kind = &*call.kind;
+    let key = Key::new(call.namespace(), call.name());
+    for _ in 0..TRIES {
+        let Some(stored) = server.store.get(&kind.collection, &key) else {
+            if !creates {
+                return Err(ApiError::not_found(&kind.resource(), call.name()));
+            }
+            return create_by_update(server, call, options, change).await.map(|written| (written, true));
+        };
+        let live = kind.tree(&stored);
+        let (mut new, insisted) = propose(server, call, options, part, &change, &live)?;
+        incoming::place(call, &mut new, Some(call.name()))?;
+        incoming::dedup_owners(call, &mut new);
+        admit::mutate(server, call, admit::Operation::Update, options.dry_run, &mut new, Some(&live))
+            .await?;
+        match finish(server, call, options, part, (&stored, &live), new).await? {
+            Some(written) => return Ok((written, false)),
+            // A client that insisted on a state is told; others never notice.
+            None if insisted => return Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED)),
+            None => {}
+        }
+    }
+    Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED))
+}
+
+async fn create_by_update(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    change: Change<'_>,
+) -> Result<Written, ApiError> {
+    match change {
+        Change::Replace(object) => {
+            if !text(&object, "/metadata/uid").is_empty() || !text(&object, "/metadata/resourceVersion").is_empty()
+            {
+                return Err(ApiError::not_found(&call.kind.resource(), call.name()));
+            }
+            create_object(server, call, options, object).await
+        }
+        Change::Apply { wanted, force } => {
+            refuse_while_terminating(&call.kind, call)?;
+            if !text(&wanted, "/metadata/resourceVersion").is_empty() {
+                let why = "resourceVersion in apply was set but the object does not exist";
+                let _ = why;
+                return Err(ApiError::conflict(&call.kind.resource(), call.name(), GONE_MEANWHILE));
+            }
+            let mut object = applied(server, call, options, Part::Main, None, &wanted, force)?;
+            incoming::place(call, &mut object, Some(call.name()))?;
+            strategy::default(&call.kind, &mut object);
+            create_tracked(server, call, options, object).await
+        }
+        Change::Patch(_) => Err(ApiError::not_found(&call.kind.resource(), call.name())),
+    }
+}
+
+/// What the object shall become, with its managers recorded, and whether the client insists on the state
+/// that it was computed from.
+fn propose(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    part: Part,
+    change: &Change<'_>,
+    live: &Value,
+) -> Result<(Value, bool), ApiError> {
+    let kind = &*call.kind;
+    let (mut new, insisted) = match change {
+        Change::Replace(object) => {
+            let given = text(object, "/metadata/resourceVersion");
+            let unconditional = kind.builtin().is_some_and(|b| b.unconditional_update);
+            if !given.is_empty() || !unconditional {
+                refuse_stale(kind, call, object, live)?;
+            }
+            (object.clone(), !given.is_empty())
+        }
+        Change::Patch(patch) => {
+            let new = patch(live)?;
+            refuse_stale(kind, call, &new, live)?;
+            let insisted = text(&new, "/metadata/resourceVersion") != text(live, "/metadata/resourceVersion");
+            (new, insisted)
+        }
+        Change::Apply { wanted, force } => {
+            let given = text(wanted, "/metadata/resourceVersion");
+            if !given.is_empty() {
+                refuse_stale(kind, call, wanted, live)?;
+            }
+            let mut new = applied(server, call, options, part, Some(live), wanted, *force)?;
+            if kind.builtin().is_some() {
+                incoming::conform(kind, &mut new)?;
+            }
+            strategy::default(kind, &mut new);
+            return Ok((new, !given.is_empty()));
+        }
+    };
+    keep_identity(&mut new, live);
+    let manager = manager_name(call, options);
+    track(server, kind, part, Some(live), &mut new, &manager);
+    Ok((new, insisted))
+}
+
+/// Refuses an object that was read at another revision than the newest.
+fn refuse_stale(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(), ApiError> {
+    let uid = text(new, "/metadata/uid");
+    if !uid.is_empty() && uid != text(live, "/metadata/uid") {
+        let why = format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            text(live, "/metadata/uid")
+        );
+        return Err(ApiError::conflict(&kind.resource(), call.name(), &why));
+    }
+    let given = text(new, "/metadata/resourceVersion");
+    if given.is_empty() || given == text(live, "/metadata/resourceVersion") {
+        return Ok(());
+    }
+    Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED))
+}
+
+/// What no client can change: identity and the course of a deletion.
+fn keep_identity(new: &mut Value, live: &Value) {
+    let (Some(new), Some(live)) =
+        (new.get_mut("metadata").and_then(Value::as_object_mut), live.get("metadata"))
+    else {
+        return;
+    };
+    if new.get("uid").and_then(Value::as_str).unwrap_or_default().is_empty() {
+        new.insert("uid".into(), live["uid"].clone());
+    }
+    for kept in ["creationTimestamp", "deletionTimestamp", "generation", "selfLink"] {
+        match live.get(kept) {
+            Some(value) => new.insert(kept.into(), value.clone()),
+            None => new.remove(kept),
+        };
+    }
+    if live.get("deletionTimestamp").is_some() && !new.contains_key("deletionGracePeriodSeconds") {
+        if let Some(value) = live.get("deletionGracePeriodSeconds") {
+            new.insert("deletionGracePeriodSeconds".into(), value.clone());
+        }
+    } else if live.get("deletionTimestamp").is_none() {
+        new.remove("deletionGracePeriodSeconds");
+    }
+}
+
+/// Prepares, checks and commits a proposed state. None if somebody else was faster.
+async fn finish(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    part: Part,
+    (stored, live): (&Arc<Object>, &Value),
+    mut new: Value,
+) -> Result<Option<Written>, ApiError> {
+    let kind = &*call.kind;
+    let uid = || server.uid();
+    let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
+    keep_identity(&mut new, live);
+    strategy::prepare_update(kind, part, &mut new, live, &env);
+    if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("resourceVersion".into(), stored.revision.to_string().into());
+    }
+    allocate::on_update(server, kind, &mut new, live, options.dry_run)?;
+    strategy::check_update(kind, part, &new, live, call)?;
+    if let (Part::Main, Some(builtin)) = (part, kind.builtin()) {
+        (builtin.rules.warnings)(&new, Some(live)).into_iter().for_each(|w| call.warn(w));
+    }
+    admit::validate(server, call, admit::Operation::Update, options.dry_run, &new, Some(live)).await?;
+    if options.dry_run {
+        return Ok(Some(Written::DryRun(new)));
+    }
+    apply::keep_times(live, &mut new);
+    if new == *live {
+        return Ok(Some(Written::Stored(stored.clone())));
+    }
+    let fate = if crate::delete::is_complete(kind, &new) { Fate::Removed } else { Fate::Kept };
+    kind.to_stored(&mut new);
+    match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), new, fate) {
+        Ok(object) => Ok(Some(Written::Stored(object))),
+        Err(Refused::Changed(_)) => Ok(None),
+        Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
+    }
+}
+
+fn manager_name(call: &Call, options: &WriteOptions) -> String {
+    let agent = call.headers.get(http::header::USER_AGENT).and_then(|h| h.to_str().ok());
+    apply::manager_name(options.manager.as_deref().unwrap_or_default(), agent.unwrap_or_default())
+}
+
+/// Runs `with` on what the recorder of managers needs to know of a kind.
+fn with_target<R>(server: &Server, kind: &Kind, part: Part, with: impl FnOnce(&Target<'_>) -> R) -> R {
+    let convert = |value: &Value, api_version: &str| {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let other = server.registry.find(group, version, &kind.plural).filter(|_| group == kind.group)?;
+        Some((other.from_version(kind, value.clone())?, other.schema_ref()))
+    };
+    let reset = strategy::reset_fields(kind, part);
+    let schema = kind.schema();
+    // Custom objects themselves are the one case in which a reset holds for the request's version only.
+    let reset_elsewhere = kind.builtin().is_some() || part == Part::Status;
+    let (api_version, name) = (kind.api_version.as_str(), kind.kind.as_str());
+    with(&Target { api_version, kind: name, schema, reset, reset_elsewhere, convert: &convert })
+}
+
+/// Records who set which fields by a write other than an apply.
+fn track(server: &Server, kind: &Kind, part: Part, live: Option<&Value>, new: &mut Value, manager: &str) {
+    let by = Writer { name: manager, subresource: part.name(), time: server.clock.now() };
+    with_target(server, kind, part, |target| apply::track_update(live, new, &by, target));
+}
+
+/// The object that results from an apply, its managers recorded.
+fn applied(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    part: Part,
+    live: Option<&Value>,
+    wanted: &Value,
+    force: bool,
+) -> Result<Value, ApiError> {
+    let name = manager_name(call, options);
+    let by = Writer { name: &name, subresource: part.name(), time: server.clock.now() };
+    let result = with_target(server, &call.kind, part, |target| apply::apply(live, wanted, &by, force, target));
+    result.map_err(ApiError::from)
+}
+
+/// The text at a pointer, or nothing.
+pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
