@@ -93,6 +93,10 @@ fn insert_unset(map: &mut Map<String, Value>, schema: &Schema) {
     }
 }
 
+fn find<'a>(fields: &'a [Field], name: &str) -> Option<&'a Field> {
+    fields.binary_search_by(|field| field.name.cmp(name)).ok().map(|at| &fields[at])
+}
+
 const fn is_always_written(presence: Presence) -> bool {
     matches!(presence, Presence::Always | Presence::Null)
 }
@@ -138,22 +142,29 @@ impl Walk {
     fn structure(&mut self, map: &mut Map<String, Value>, schema: &Schema, go: GoType, trail: &Trail<'_>) {
         let owner = go.name.rsplit('.').next().unwrap_or_default();
         let mut unset = schema.fields.iter().filter(|field| is_always_written(field.presence)).count();
-        // Both the object's keys and the fields are sorted, so each search begins where the last ended.
+        // Objects are sorted as the fields are, so each search begins where the last one ended. Only if a
+        // program turns on serde_json's `preserve_order` are they not; then all fields are searched.
         let mut rest: &[Field] = &schema.fields;
         map.retain(|key, value| {
             if self.fatal.is_some() {
                 return true;
             }
-            let found = match rest.first() {
+            let at = match rest.first() {
                 Some(first) if first.name == key => Ok(0),
                 _ => rest.binary_search_by(|field| field.name.cmp(key)),
             };
-            let Ok(at) = found else {
+            let found = match at {
+                Ok(at) => {
+                    let found = &rest[at];
+                    rest = &rest[at + 1..];
+                    Some(found)
+                }
+                Err(_) => find(&schema.fields, key),
+            };
+            let Some(field) = found else {
                 self.report_unknown(trail, key);
                 return false;
             };
-            let field = &rest[at];
-            rest = &rest[at + 1..];
             unset -= usize::from(is_always_written(field.presence));
             self.field(value, field, &trail.field(owner, field))
         });
