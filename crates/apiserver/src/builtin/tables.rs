@@ -6,7 +6,7 @@
 //! definition is read when first looked at, so a server that starts pays for what it uses.
 
 use crate::schema::{
-    Additional, Checks, Definition, Embedded, Form, GoType, ListType, Member, PatchStrategy, Presence,
+    Additional, Checks, Definition, Embedded, Field, Form, GoType, ListType, Member, PatchStrategy, Presence,
     Schema, SchemaRef, Type,
 };
 use serde::Deserialize;
@@ -135,9 +135,15 @@ fn read(source: &'static str) -> Schema {
         Form::Struct => {
             schema.kind = Some(Type::Object);
             let mut members = BTreeMap::new();
+            let mut fields: Vec<Field> = Vec::with_capacity(facts.clone().count());
             for fact in facts {
-                read_field(fact, &openapi["properties"], &mut schema.properties, &mut members);
+                let (field, member) = read_field(fact, &openapi["properties"]);
+                schema.properties.insert(field.name.to_owned(), field.shape.clone());
+                members.insert(field.name.to_owned(), member);
+                fields.push(field);
             }
+            fields.sort_unstable_by_key(|field| field.name);
+            schema.fields = fields.into();
             schema.members = Some(Box::new(members));
         }
         Form::Quantity => schema.kind = Some(Type::String),
@@ -165,12 +171,7 @@ fn form_named(name: &str) -> Form {
 }
 
 /// `name:presence:number:embedded:types`, as the generator writes it.
-fn read_field(
-    fact: &'static str,
-    openapi: &Value,
-    properties: &mut BTreeMap<String, SchemaRef>,
-    members: &mut BTreeMap<String, Member>,
-) {
+fn read_field(fact: &'static str, openapi: &Value) -> (Field, Member) {
     let mut parts = fact.split(':');
     let mut part = || parts.next().unwrap_or_default();
     let (name, presence, number, embedded, types) = (part(), part(), part(), part(), part());
@@ -194,8 +195,14 @@ fn read_field(
         },
         default: property.get("default").cloned(),
     };
-    properties.insert(name.to_owned(), shape(property, &mut types.split(',')));
-    members.insert(name.to_owned(), member);
+    let field = Field {
+        name,
+        shape: shape(property, &mut types.split(',')),
+        presence: member.presence,
+        proto: member.proto,
+        embedded: member.embedded,
+    };
+    (field, member)
 }
 
 /// The schema of a property, of list items or of map values: a reference or one of its own.
@@ -279,6 +286,7 @@ mod tests {
             let openapi: Value = serde_json::from_str(openapi(definition)).expect("OpenAPI is JSON");
             let fields = openapi["properties"].as_object().map_or(0, serde_json::Map::len);
             assert_eq!(schema.properties.len(), fields, "{}", definition.name);
+            assert!(schema.fields.iter().map(|f| f.name).eq(schema.properties.keys()), "{}", definition.name);
             for (name, property) in &schema.properties {
                 check_go_type(property, &format!("{}.{name}", definition.name));
             }

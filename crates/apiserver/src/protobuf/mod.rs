@@ -15,7 +15,7 @@ mod wire;
 
 use crate::builtin::tables::{self, JSON_SCHEMA_PROPS};
 use crate::builtin::time::Precision;
-use crate::schema::{Additional, Form, Member, Schema, SchemaRef};
+use crate::schema::{Additional, Form, Schema, SchemaRef};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value};
@@ -129,11 +129,10 @@ enum Place<'a> {
 }
 
 fn place(schema: &Schema, embedded: Option<u32>, number: u32) -> Option<Place<'_>> {
-    let members = schema.members.iter().flat_map(|members| members.values());
-    schema.properties.iter().zip(members).find_map(|((name, shape), member): (_, &Member)| {
-        let within = member.embedded.map(|embedded| embedded.proto);
-        if within == embedded.map(Some) && member.proto == Some(number) {
-            Some(Place::Field(name, shape))
+    schema.fields.iter().find_map(|field| {
+        let within = field.embedded.map(|embedded| embedded.proto);
+        if within == embedded.map(Some) && field.proto == Some(number) {
+            Some(Place::Field(field.name, &field.shape))
         } else if embedded.is_none() && within == Some(Some(number)) {
             Some(Place::Embedded)
         } else {

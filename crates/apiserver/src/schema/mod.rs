@@ -104,6 +104,19 @@ pub(crate) struct Schema {
     pub members: Option<Box<BTreeMap<String, Member>>>,
     /// The built-in Go type; none in custom kinds.
     pub go: Option<GoType>,
+    /// The fields of a built-in struct once more, in the order of their names: for walks over every object
+    /// of a request, which look nowhere else.
+    pub fields: Box<[Field]>,
+}
+
+/// A field of a built-in struct: what `properties` and `members` have of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub name: &'static str,
+    pub shape: SchemaRef,
+    pub presence: Presence,
+    pub proto: Option<u32>,
+    pub embedded: Option<Embedded>,
 }
 
 /// The Go type that kube-apiserver reads a built-in value into and writes it from.

@@ -15,7 +15,7 @@ mod trail;
 
 use crate::builtin::tables::{self, JSON_SCHEMA_PROPS};
 use crate::field::go_quote;
-use crate::schema::{Additional, Form, GoType, Presence, Schema, SchemaRef};
+use crate::schema::{Additional, Field, Form, GoType, Presence, Schema, SchemaRef};
 use serde_json::{Map, Value};
 use std::fmt;
 use trail::Trail;
@@ -85,18 +85,16 @@ pub(crate) fn zero(schema: &Schema) -> Value {
 
 /// Adds the fields that are written even when unset.
 fn insert_unset(map: &mut Map<String, Value>, schema: &Schema) {
-    for ((name, shape), member) in fields(schema) {
-        if is_always_written(member.presence) && !map.contains_key(name) {
-            let unset = if member.presence == Presence::Null { Value::Null } else { zero(shape) };
-            map.insert(name.clone(), unset);
+    for field in schema.fields.iter().filter(|field| is_always_written(field.presence)) {
+        if !map.contains_key(field.name) {
+            let unset = if field.presence == Presence::Null { Value::Null } else { zero(&field.shape) };
+            map.insert(field.name.to_owned(), unset);
         }
     }
 }
 
-/// The fields of a struct in the order of their names.
-fn fields(schema: &Schema) -> impl Iterator<Item = ((&String, &SchemaRef), &crate::schema::Member)> {
-    // Both maps have the same keys.
-    schema.properties.iter().zip(schema.members.iter().flat_map(|members| members.values()))
+fn find<'a>(fields: &'a [Field], name: &str) -> Option<&'a Field> {
+    fields.binary_search_by(|field| field.name.cmp(name)).ok().map(|at| &fields[at])
 }
 
 const fn is_always_written(presence: Presence) -> bool {
@@ -143,33 +141,45 @@ impl Walk {
 
     fn structure(&mut self, map: &mut Map<String, Value>, schema: &Schema, go: GoType, trail: &Trail<'_>) {
         let owner = go.name.rsplit('.').next().unwrap_or_default();
-        let mut unset = 0;
-        let mut known = fields(schema).peekable();
+        let mut unset = schema.fields.iter().filter(|field| is_always_written(field.presence)).count();
+        // Objects are sorted as the fields are, so each search begins where the last one ended. Only if a
+        // program turns on serde_json's `preserve_order` are they not; then all fields are searched.
+        let mut rest: &[Field] = &schema.fields;
         map.retain(|key, value| {
             if self.fatal.is_some() {
                 return true;
             }
-            while let Some((_, member)) = known.next_if(|((name, _), _)| name.as_str() < key.as_str()) {
-                unset += usize::from(is_always_written(member.presence));
-            }
-            let Some(((name, shape), member)) = known.next_if(|((name, _), _)| *name == key) else {
+            let at = match rest.first() {
+                Some(first) if first.name == key => Ok(0),
+                _ => rest.binary_search_by(|field| field.name.cmp(key)),
+            };
+            let found = match at {
+                Ok(at) => {
+                    let found = &rest[at];
+                    rest = &rest[at + 1..];
+                    Some(found)
+                }
+                Err(_) => find(&schema.fields, key),
+            };
+            let Some(field) = found else {
                 self.report_unknown(trail, key);
                 return false;
             };
-            self.field(value, shape, member.presence, &trail.field(owner, member, name))
+            unset -= usize::from(is_always_written(field.presence));
+            self.field(value, field, &trail.field(owner, field))
         });
-        unset += known.filter(|(_, member)| is_always_written(member.presence)).count();
         if unset > 0 {
             insert_unset(map, schema);
         }
     }
 
     /// Reads a field of a struct, and says whether it stays.
-    fn field(&mut self, value: &mut Value, shape: &Schema, presence: Presence, trail: &Trail<'_>) -> bool {
+    fn field(&mut self, value: &mut Value, field: &Field, trail: &Trail<'_>) -> bool {
+        let shape: &Schema = &field.shape;
         if !value.is_null() {
             self.value(value, shape, trail);
         }
-        match presence {
+        match field.presence {
             // To Go a pointer to a value that is written as `null` is not unset; a reader cannot tell.
             Presence::Pointer => !value.is_null(),
             Presence::OmitZero => !is_zero(value),

@@ -108,10 +108,15 @@ fn fitting(schema: &Schema, choices: &mut std::slice::Iter<'_, u8>, depth: u32) 
     match go.form {
         _ if choice == 255 || depth == 0 => Value::Null,
         Form::Struct => {
-            let chosen =
-                fields(schema).filter(|_| choices.clone().next().is_some_and(|c| c % 2 == 0)).take(4);
-            let chosen: Vec<_> = chosen.map(|((name, shape), _)| (name.clone(), shape.clone())).collect();
-            Value::Object(chosen.into_iter().map(|(n, s)| (n, fitting(&s, choices, depth - 1))).collect())
+            let mut object = Map::new();
+            for _ in 0..choice % 5 {
+                let Some(&at) = choices.next() else { break };
+                let Some(field) = schema.fields.get(usize::from(at) % schema.fields.len().max(1)) else {
+                    break;
+                };
+                object.insert(field.name.to_owned(), fitting(&field.shape, choices, depth - 1));
+            }
+            Value::Object(object)
         }
         Form::Map => match &schema.additional {
             Additional::Values(values) => json!({"k": fitting(values, choices, depth - 1)}),

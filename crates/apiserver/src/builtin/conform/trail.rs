@@ -1,6 +1,6 @@
 //! The way from the object to a value in it, in the two forms that kube-apiserver prints it.
 
-use crate::schema::Member;
+use crate::schema::Field;
 use std::fmt::Write as _;
 
 /// Each step is a small value on the stack that borrows the one before it.
@@ -13,7 +13,7 @@ pub(super) struct Trail<'a> {
 #[derive(Clone, Copy)]
 enum Step<'a> {
     Root,
-    Field { owner: &'static str, embedded: Option<&'static str>, name: &'a str },
+    Field { owner: &'static str, embedded: Option<&'static str>, name: &'static str },
     Index(usize),
     Key(&'a str),
 }
@@ -21,10 +21,10 @@ enum Step<'a> {
 impl<'a> Trail<'a> {
     pub(super) const ROOT: Trail<'static> = Trail { parent: None, step: Step::Root };
 
-    /// The field `name` of a struct of the Go type `owner`.
-    pub(super) fn field(&'a self, owner: &'static str, member: &Member, name: &'a str) -> Trail<'a> {
-        let embedded = member.embedded.map(|embedded| embedded.name);
-        Trail { parent: Some(self), step: Step::Field { owner, embedded, name } }
+    /// A field of a struct of the Go type `owner`.
+    pub(super) fn field(&'a self, owner: &'static str, field: &Field) -> Trail<'a> {
+        let embedded = field.embedded.map(|embedded| embedded.name);
+        Trail { parent: Some(self), step: Step::Field { owner, embedded, name: field.name } }
     }
 
     pub(super) const fn index(&'a self, index: usize) -> Trail<'a> {
