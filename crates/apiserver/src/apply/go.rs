@@ -82,7 +82,8 @@ pub(super) fn json(value: &Value) -> String {
     out
 }
 
-fn write_json(value: &Value, out: &mut String) {
+/// [`json`] at the end of a text.
+pub(super) fn write_json(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),

@@ -228,7 +228,8 @@ fn encode_entry(manager: Manager) -> Value {
         entry.insert("subresource".to_owned(), identity.subresource.into());
     }
     if let Some(time) = time {
-        entry.insert("time".to_owned(), time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into());
+        // Whole seconds, as all times of the API.
+        entry.insert("time".to_owned(), format!("{time:.0}").into());
     }
     Value::Object(entry)
 }

@@ -21,8 +21,10 @@
 //! | `validate`, `compare`, `merge`, `fields` | walks over values with their schema |
 //! | `ownership`, `prune` | who owns what after a change, and what an apply removes |
 //! | `managers` | the entries of `managedFields` |
-//! | `conflict`, `last_applied`, `name`, `scale` | refusals, taking over from client-side apply, names, the scale subresource |
+//! | `conflict`, `checks`, `name` | refusals, entries written by others, names of managers |
+//! | `last_applied`, `scale` | taking over from client-side apply, the scale subresource |
 
+mod checks;
 mod compare;
 mod conflict;
 mod fields;
@@ -43,6 +45,8 @@ mod validate;
 mod zero;
 
 #[allow(unused_imports)] // scaffold: goes when the service uses them
+pub(crate) use checks::{undo_unreadable, validate_managed_fields};
+#[allow(unused_imports)]
 pub(crate) use name::{manager_name, validate_manager_name};
 #[allow(unused_imports)]
 pub(crate) use scale::{managers_of_scale, managers_of_scaled};

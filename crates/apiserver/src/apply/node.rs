@@ -34,7 +34,9 @@ pub(super) enum Scalar {
     Any,
 }
 
-const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
+/// Built-in types of which nothing is known beyond their name: any object, and texts that may be numbers.
+const OPAQUE: [&str; 2] =
+    ["io.k8s.apimachinery.pkg.runtime.RawExtension", "io.k8s.apimachinery.pkg.api.resource.Quantity"];
 
 impl<'a> Node<'a> {
     /// The whole object.
@@ -46,7 +48,9 @@ impl<'a> Node<'a> {
         // A named type says itself whether it is open; an inline one is as open as what it stands in.
         let inherited = match reference {
             SchemaRef::Owned(_) => open,
-            SchemaRef::Builtin(definition) if definition.name == RAW_EXTENSION => return Node::Opaque,
+            SchemaRef::Builtin(definition) if OPAQUE.contains(&definition.name.as_str()) => {
+                return Node::Opaque;
+            }
             SchemaRef::Builtin(_) => false,
         };
         let schema: &'a Schema = reference;

@@ -14,6 +14,7 @@ use super::path::equal;
 use super::prune::prune;
 use super::set::FieldSet;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Fits all entries to the schema of today. Entries in a version that is served no more are dropped.
 fn fit_managers(managers: &mut Managers, live: &Value, target: &Target<'_>) {
@@ -31,6 +32,28 @@ fn fit_managers(managers: &mut Managers, live: &Value, target: &Target<'_>) {
     });
 }
 
+/// What the change from `live` to `new` touches in the terms of each other version that managers have;
+/// none for versions that are not served.
+fn compare_elsewhere(
+    live: &Value,
+    new: &Value,
+    managers: &Managers,
+    target: &Target<'_>,
+) -> BTreeMap<String, Option<Comparison>> {
+    let mut out = BTreeMap::new();
+    for version in managers.list.iter().map(|manager| &manager.api_version) {
+        if version != target.api_version && !out.contains_key(version) {
+            let converted = (target.convert)(live, version).zip((target.convert)(new, version));
+            let touched = converted.map(|((live, schema), (new, _))| {
+                let touched = compare(&live, &new, Node::root(&schema));
+                if target.reset_elsewhere { touched.without(target.reset) } else { touched }
+            });
+            out.insert(version.clone(), touched);
+        }
+    }
+    out
+}
+
 /// Takes from every manager but `own` the fields that the change from `live` to `new` touches. Without
 /// force, only removed fields may be taken; taking others is a conflict.
 fn take_touched(
@@ -42,34 +65,14 @@ fn take_touched(
     force: bool,
 ) -> Result<Comparison, Conflicts> {
     let here = compare(live, new, Node::root(target.schema)).without(target.reset);
-    let mut elsewhere: Vec<(String, Option<Comparison>)> = Vec::new();
-    for manager in managers.list.iter().filter(|manager| Some(&manager.identity) != own) {
-        let version = &manager.api_version;
-        if version != target.api_version && !elsewhere.iter().any(|(seen, _)| seen == version) {
-            let converted = (target.convert)(live, version).zip((target.convert)(new, version));
-            let comparison = converted.map(|((live, schema), (new, _))| {
-                let touched = compare(&live, &new, Node::root(&schema));
-                if target.reset_elsewhere { touched.without(target.reset) } else { touched }
-            });
-            elsewhere.push((version.clone(), comparison));
-        }
-    }
-    let find = |version: &str| match elsewhere.iter().find(|(seen, _)| seen == version) {
-        Some((_, comparison)) => comparison.as_ref(),
-        None => Some(&here),
-    };
-
+    let elsewhere = compare_elsewhere(live, new, managers, target);
     let mut conflicts = Vec::new();
-    let mut index = 0;
-    while let Some(manager) = managers.list.get_mut(index) {
+    managers.list.retain_mut(|manager| {
         if Some(&manager.identity) == own {
-            index += 1;
-            continue;
+            return !manager.fields.is_empty();
         }
-        let Some(touched) = find(&manager.api_version) else {
-            managers.list.swap_remove(index);
-            continue;
-        };
+        let touched = elsewhere.get(&manager.api_version).map_or(Some(&here), Option::as_ref);
+        let Some(touched) = touched else { return false };
         let lost = manager.fields.intersection(&touched.modified);
         let lost = lost.union(manager.fields.intersection(&touched.added));
         let fields = std::mem::take(&mut manager.fields);
@@ -77,13 +80,9 @@ fn take_touched(
         if !lost.is_empty() {
             conflicts.push((manager.identity.clone(), lost));
         }
-        index += 1;
-    }
-    if !force && !conflicts.is_empty() {
-        return Err(Conflicts::new(conflicts));
-    }
-    managers.list.retain(|manager| !manager.fields.is_empty());
-    Ok(here)
+        !manager.fields.is_empty()
+    });
+    if force || conflicts.is_empty() { Ok(here) } else { Err(Conflicts::new(conflicts)) }
 }
 
 /// Records a change from `live` to `new`: takes the touched fields from their owners and returns what the

@@ -4,7 +4,7 @@ use super::go;
 use crate::field::go_quote;
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 /// One step from a value to a value inside it. Ordered as the API writes a set of steps.
 #[derive(Clone, Debug)]
@@ -61,19 +61,18 @@ impl Element {
     /// The step as it stands in `fieldsV1`.
     pub(super) fn encode(&self) -> String {
         match self {
-            Element::Field(name) => format!("f:{name}"),
-            Element::Value(value) => format!("v:{}", go::json(value)),
+            Element::Field(name) => ["f:", name].concat(),
+            Element::Value(value) => ["v:", &go::json(value)].concat(),
             Element::Index(index) => format!("i:{index}"),
             Element::Key(keys) => {
-                let mut out = String::from("k:{");
+                let mut out = String::from("k:");
                 for (i, (name, value)) in keys.iter().enumerate() {
-                    if i > 0 {
-                        out.push(',');
-                    }
+                    out.push(if i == 0 { '{' } else { ',' });
                     go::write_json_text(name, &mut out);
-                    let _ = write!(out, ":{}", go::json(value));
+                    out.push(':');
+                    go::write_json(value, &mut out);
                 }
-                out.push('}');
+                out.push_str(if keys.is_empty() { "{}" } else { "}" });
                 out
             }
         }

@@ -1,7 +1,7 @@
 //! The entries of `managedFields`: when they are made, folded, dropped, and what times they bear.
 
-use super::kind::{Kind, WIDGET_V2, World, check, widget};
-use crate::apply::keep_times;
+use super::kind::{Kind, WIDGET, WIDGET_V2, World, check, widget};
+use crate::apply::{FieldSet, Target, Writer, keep_times, track_update};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -237,4 +237,21 @@ fn times_are_kept_when_nothing_else_changed() {
         keep_times(&object("1970-01-01T00:00:01Z", before), &mut new);
         assert_eq!(new, object(time, after));
     }
+}
+
+#[test]
+fn times_are_whole_seconds() {
+    let mut new = json!({"metadata": {}, "spec": {"text": "x"}});
+    let target = Target {
+        api_version: "apply.test/v1",
+        kind: "Widget",
+        schema: &WIDGET,
+        reset: &FieldSet::default(),
+        reset_elsewhere: false,
+        convert: &|_, _| None,
+    };
+    let time = "2026-01-02T03:04:05.999Z".parse().unwrap();
+    track_update(None, &mut new, &Writer { name: "", subresource: "", time }, &target);
+    let entry = &new["metadata"]["managedFields"][0];
+    assert_eq!((&entry["time"], &entry["manager"]), (&json!("2026-01-02T03:04:05Z"), &json!("unknown")));
 }
