@@ -4,6 +4,7 @@
 
 mod field;
 mod jsonpath;
+mod patch;
 mod schema;
 mod selectors;
 mod status;
