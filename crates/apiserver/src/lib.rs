@@ -8,3 +8,4 @@ mod patch;
 mod schema;
 mod selectors;
 mod status;
+mod table;

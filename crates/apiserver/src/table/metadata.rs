@@ -1,0 +1,28 @@
+//! `PartialObjectMetadata`: an object without everything but its metadata.
+
+use serde_json::{Value, json};
+
+/// The metadata-only form of an object. `version` is `v1` or `v1beta1`.
+pub(crate) fn partial_object_metadata(object: &Value, version: &str) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
+    })
+}
+
+/// The metadata-only form of a list, given the list's metadata and its objects.
+pub(crate) fn partial_object_metadata_list<'a>(
+    metadata: &Value,
+    objects: impl IntoIterator<Item = &'a Value>,
+    version: &str,
+) -> Value {
+    let items: Vec<Value> =
+        objects.into_iter().map(|object| partial_object_metadata(object, version)).collect();
+    json!({
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": metadata,
+        "items": items,
+    })
+}
