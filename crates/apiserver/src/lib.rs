@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // scaffold: removed when the service uses every module
 
+mod discovery;
 mod field;
 mod jsonpath;
 mod patch;
