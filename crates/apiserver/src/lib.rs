@@ -5,6 +5,7 @@
 mod discovery;
 mod field;
 mod jsonpath;
+mod openapi;
 mod patch;
 mod schema;
 mod selectors;
