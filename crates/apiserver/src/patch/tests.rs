@@ -216,6 +216,17 @@ fn mistakes_in_strategic_patches_are_worded_as_kubernetes_does() {
             "map: map[nam:b] does not contain declared merge key: name",
         ),
         (
+            json!({"spec": {"$setElementOrder/volumes": [{"name": "v"}, "x"]}}),
+            500,
+            "expected a map[string]interface {}, but received a string",
+        ),
+        (json!({"spec": {"$setElementOrder/volumes": ["x"]}}), 500, "value for key 0 is not a map"),
+        (
+            json!({"spec": {"$setElementOrder/volumes": [{"name": "v"}], "volumes": [{"name": "v"}, {}]}}),
+            500,
+            "The order in patch list:\n[map[name:v] map[]]\n doesn't match $setElementOrder list:\n[map[name:v]]\n",
+        ),
+        (
             json!({"metadata": {"$setElementOrder": ["a"]}}),
             400,
             "invalid patch format of setElementOrder list",
