@@ -6,7 +6,7 @@
 //! aggregated ones. Everything is rendered on demand; [`etag`] makes the aggregated form cacheable.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod versions;
 
 pub(crate) use versions::compare_versions;

@@ -216,6 +216,17 @@ fn mistakes_in_strategic_patches_are_worded_as_kubernetes_does() {
             "map: map[nam:b] does not contain declared merge key: name",
         ),
         (
+            json!({"spec": {"$setElementOrder/volumes": [{"name": "v"}, "x"]}}),
+            500,
+            "expected a map[string]interface {}, but received a string",
+        ),
+        (json!({"spec": {"$setElementOrder/volumes": ["x"]}}), 500, "value for key 0 is not a map"),
+        (
+            json!({"spec": {"$setElementOrder/volumes": [{"name": "v"}], "volumes": [{"name": "v"}, {}]}}),
+            500,
+            "The order in patch list:\n[map[name:v] map[]]\n doesn't match $setElementOrder list:\n[map[name:v]]\n",
+        ),
+        (
             json!({"metadata": {"$setElementOrder": ["a"]}}),
             400,
             "invalid patch format of setElementOrder list",
@@ -319,7 +330,7 @@ fn json_patches_that_do_not_fit_are_unprocessable() {
         Value::Null,
     ] {
         let error = json_patched(&json!([operation.clone()])).unwrap_err();
-        assert_eq!((error.code, &*error.reason), (422, "Invalid"), "{operation}");
+        assert_eq!((error.code, error.reason), (422, "Invalid"), "{operation}");
         assert_eq!(error.message, "the server rejected our request due to an error in our request");
         assert_eq!(error.to_status()["details"], json!({}));
     }

@@ -22,81 +22,77 @@ pub(super) fn apply_orders(
             return Err(wrong_type("[]interface {}", &order));
         };
         let field = directed_field(&key, SET_ORDER)?;
-        let list = |object: &Object| match object.get(field) {
-            None => Ok(None),
-            Some(Value::Array(items)) => Ok(Some(items.clone())),
-            Some(other) => Err(wrong_type("[]interface {}", other)),
-        };
-        let (current, wanted) = (list(target)?, list(patch)?);
+        let (current, wanted) = (take_list(target, field)?, take_list(patch, field)?);
         let (field_shape, strategy) = shape.field(field)?;
         check_order(wanted.as_deref().unwrap_or_default(), &order, strategy.merge_key())?;
-        let items = field_shape.items();
-        let element = |current: &Option<Vec<Value>>, wanted: &Option<Vec<Value>>| {
-            element_type(current.as_deref().unwrap_or_default(), wanted.as_deref().unwrap_or_default())
+        let both = (current.as_deref().unwrap_or_default(), wanted.as_deref().unwrap_or_default());
+        let element = element_type(both.0, both.1);
+        let identity = match strategy.merge_key() {
+            Some(key) if element == Ok(Element::Object) => Identity::Field(key),
+            _ => Identity::Scalar,
         };
-        let merged = match (current.clone(), wanted.clone()) {
+        let server_order = Positions::of(both.0, identity);
+        let merged = match (current, wanted) {
             (None, None) => continue,
             (Some(current), None) => current,
             (None, Some(wanted)) => wanted.into_iter().filter_map(without_directives).collect(),
-            (Some(current), Some(wanted)) => merge_list(current, wanted, items, strategy, false)?,
+            (Some(current), Some(wanted)) => {
+                merge_list(current, wanted, field_shape.items(), strategy, false)?
+            }
         };
         if let Some(key) = strategy.merge_key() {
-            require_key(&merged, key)?;
-            if let Some(stray) =
-                order.iter().position(|item| !item.is_object()).filter(|_| !merged.is_empty())
-            {
-                return Err(unexpected(format!("value for key {stray} is not a map")));
-            }
+            check_places(&merged, &order, key)?;
         }
-        let maps = element(&current, &wanted)? == Element::Object;
-        let identity = match strategy.merge_key() {
-            Some(key) if maps => {
-                require_key(&order, key)?;
-                Identity::Field(key)
-            }
-            _ => Identity::Scalar,
-        };
-        let server_order = Positions::of(current.as_deref().unwrap_or_default(), identity);
+        element?;
+        if let Identity::Field(key) = identity {
+            require_key(&order, key)?;
+        }
         let merged = arrange(merged, &Positions::of(&order, identity), &server_order);
         target.insert(field.to_owned(), Value::Array(merged));
-        patch.remove(field);
     }
     Ok(())
 }
 
-/// The patch's items must appear in the order list, in that order.
+fn take_list(object: &mut Object, field: &str) -> Result<Option<Vec<Value>>, PatchError> {
+    match object.remove(field) {
+        None => Ok(None),
+        Some(Value::Array(items)) => Ok(Some(items)),
+        Some(other) => Err(wrong_type("[]interface {}", &other)),
+    }
+}
+
+/// The search for an item's place stumbles over what is no object, but only if it gets there.
+fn check_places(items: &[Value], order: &[Value], key: &str) -> Result<(), PatchError> {
+    require_key(items, key)?;
+    let Some(stray) = order.iter().position(|item| !item.is_object()) else {
+        return Ok(());
+    };
+    let before = Positions::of(&order[..stray], Identity::Field(key));
+    if items.iter().any(|item| before.get(item).is_none()) {
+        return Err(unexpected(format!("value for key {stray} is not a map")));
+    }
+    Ok(())
+}
+
+/// The patch's items must appear in the order list, in that order; deleted ones aside.
 fn check_order(items: &[Value], order: &[Value], merge_key: Option<&str>) -> Result<(), PatchError> {
     if items.is_empty() || order.is_empty() {
         return Ok(());
     }
-    let mut wanted = order.iter();
+    let mut remaining = Vec::with_capacity(items.len());
     for item in items {
-        if let Some(key) = merge_key {
-            let Value::Object(map) = item else {
-                return Err(wrong_type("map[string]interface {}", item));
-            };
-            if map.contains_key(DIRECTIVE) {
-                continue;
-            }
-            require_key(std::slice::from_ref(item), key)?;
+        match item {
+            Value::Object(map) if map.get(DIRECTIVE).is_some_and(|directive| directive == "delete") => {}
+            Value::Object(_) => remaining.push(item),
+            _ if merge_key.is_some() => return Err(wrong_type("map[string]interface {}", item)),
+            _ => remaining.push(item),
         }
-        let mut found = false;
-        for candidate in wanted.by_ref() {
-            let same = match merge_key {
-                None => candidate == item,
-                Some(key) => {
-                    if !candidate.is_object() {
-                        return Err(wrong_type("map[string]interface {}", candidate));
-                    }
-                    require_key(std::slice::from_ref(candidate), key)?;
-                    candidate.get(key) == item.get(key)
-                }
-            };
-            if same {
-                found = true;
-                break;
-            }
-        }
+    }
+    let mut wanted = order.iter().peekable();
+    for item in remaining {
+        let directed = item.get(DIRECTIVE).is_some();
+        // An item with a directive needs no place, unless the places have run out.
+        let found = if directed { wanted.peek().is_some() } else { place_of(item, &mut wanted, merge_key)? };
         if !found {
             let print = |list: &[Value]| go_print(&Value::Array(list.to_vec()));
             return Err(unexpected(format!(
@@ -107,6 +103,31 @@ fn check_order(items: &[Value], order: &[Value], merge_key: Option<&str>) -> Res
         }
     }
     Ok(())
+}
+
+/// Advances to behind the place of an item.
+fn place_of<'a>(
+    item: &Value,
+    wanted: &mut impl Iterator<Item = &'a Value>,
+    merge_key: Option<&str>,
+) -> Result<bool, PatchError> {
+    for candidate in wanted {
+        let same = match merge_key {
+            None => candidate == item,
+            Some(key) => {
+                if !candidate.is_object() {
+                    return Err(wrong_type("map[string]interface {}", candidate));
+                }
+                require_key(std::slice::from_ref(item), key)?;
+                require_key(std::slice::from_ref(candidate), key)?;
+                candidate.get(key) == item.get(key)
+            }
+        };
+        if same {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn require_key(items: &[Value], key: &str) -> Result<(), PatchError> {
@@ -155,11 +176,12 @@ fn merge_keyed(
     key: &str,
 ) -> Result<Vec<Value>, PatchError> {
     let (plain, replace) = carry_out_directives(&mut current, patch, key)?;
+    let identity = Identity::Field(key);
     if replace {
         require_key(&plain, key)?;
-        return Ok(plain);
+        let order = Positions::of(&plain, identity);
+        return Ok(arrange(plain, &Positions::of(&[], identity), &order));
     }
-    let identity = Identity::Field(key);
     let mut positions = HashMap::with_capacity(current.len());
     for (index, item) in current.iter().enumerate() {
         positions.entry(identity.of(item)).or_insert(index);
