@@ -1,9 +1,9 @@
 //! What the admission plugins that are on by default do to pods: service account, priority, tolerations,
 //! topology labels.
 
+use super::super::Env;
 use super::super::json::{ensure_object, int, list, list_mut, object_mut, put, set, text};
 use super::super::names::generate::generate_name;
-use super::super::Env;
 use super::defaults::mirror_service_account;
 use crate::status::{ApiError, Subject};
 use serde_json::{Value, json};
@@ -98,7 +98,8 @@ fn admit_service_account(
     }
     let name = text(spec, "serviceAccountName");
     let Some(account) = (around.service_account)(name) else {
-        let why = format!("error looking up service account {namespace}/{name}: serviceaccount {name:?} not found");
+        let why =
+            format!("error looking up service account {namespace}/{name}: serviceaccount {name:?} not found");
         return Err(refuse(&why));
     };
     let mounts = [&*spec, &account]
@@ -119,10 +120,10 @@ fn admit_service_account(
 /// Mounts a projected volume with token, certificate and namespace into every container that mounts
 /// nothing at its place.
 fn mount_token(spec: &mut Value, env: &Env<'_>) {
-    let present = list(spec, "volumes").iter().map(|v| text(v, "name")).find(|n| n.starts_with(TOKEN_VOLUME_PREFIX));
+    let present =
+        list(spec, "volumes").iter().map(|v| text(v, "name")).find(|n| n.starts_with(TOKEN_VOLUME_PREFIX));
     let has_volume = present.is_some();
-    let volume =
-        present.map_or_else(|| generate_name(TOKEN_VOLUME_PREFIX, || random(env)), str::to_owned);
+    let volume = present.map_or_else(|| generate_name(TOKEN_VOLUME_PREFIX, || random(env)), str::to_owned);
     let mut needed = false;
     for containers in ["initContainers", "containers"] {
         for container in list_mut(spec, containers) {
@@ -140,7 +141,8 @@ fn mount_token(spec: &mut Value, env: &Env<'_>) {
 }
 
 fn token_volume(name: &str) -> Value {
-    let namespace = json!({"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}});
+    let namespace =
+        json!({"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}});
     json!({
         "name": name,
         "projected": {
@@ -157,9 +159,9 @@ fn token_volume(name: &str) -> Value {
 /// Random bits from the one source of randomness there is: the hexadecimal digits of a fresh uid.
 fn random(env: &Env<'_>) -> u64 {
     // FNV-1a mixes all digits into all bits.
-    (env.uid)().bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    (env.uid)()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn admit_priority(
@@ -179,10 +181,9 @@ fn admit_priority(
     };
     let (priority, policy) = match &class {
         None => (0, Some("PreemptLowerPriority")),
-        Some(class) => (
-            int(class, "value").unwrap_or(0),
-            class.get("preemptionPolicy").and_then(Value::as_str),
-        ),
+        Some(class) => {
+            (int(class, "value").unwrap_or(0), class.get("preemptionPolicy").and_then(Value::as_str))
+        }
     };
     if let Some(wrong) = int(spec, "priority").filter(|p| *p != priority) {
         return Err(refuse(&format!(

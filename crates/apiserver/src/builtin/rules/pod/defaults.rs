@@ -143,7 +143,8 @@ fn default_field_ref(holder: &mut Value) {
 }
 
 fn default_volume(volume: &mut Value) {
-    let sources = volume.as_object().map_or(0, |map| map.iter().filter(|(k, v)| *k != "name" && !v.is_null()).count());
+    let sources =
+        volume.as_object().map_or(0, |map| map.iter().filter(|(k, v)| *k != "name" && !v.is_null()).count());
     if sources == 0 {
         put(volume, "emptyDir", json!({}));
     }

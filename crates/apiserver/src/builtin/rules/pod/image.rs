@@ -59,9 +59,9 @@ fn is_tag(tag: &str) -> bool {
 }
 
 fn is_digest(digest: &str) -> bool {
-    digest
-        .split_once(':')
-        .is_some_and(|(kind, hex)| !kind.is_empty() && hex.len() >= 32 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
+    digest.split_once(':').is_some_and(|(kind, hex)| {
+        !kind.is_empty() && hex.len() >= 32 && hex.bytes().all(|b| b.is_ascii_hexdigit())
+    })
 }
 
 #[cfg(test)]

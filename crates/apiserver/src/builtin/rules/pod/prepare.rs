@@ -1,10 +1,10 @@
 //! What the server itself writes into a pod, and what a write may not touch.
 
+use super::super::Env;
 use super::super::json::{
     bump_generation, ensure_object, int, is_empty, keep, list, list_mut, object_mut, put, set,
     set_generation, take, text,
 };
-use super::super::Env;
 use super::conditions::set_condition;
 use super::resources;
 use serde_json::{Map, Value, json};
@@ -104,9 +104,9 @@ fn uses_scheduling_group(spec: &Value) -> bool {
 }
 
 fn uses_stop_signals(spec: &Value) -> bool {
-    super::defaults::CONTAINERS.iter().any(|containers| {
-        list(spec, containers).iter().any(|c| c.pointer("/lifecycle/stopSignal").is_some())
-    })
+    super::defaults::CONTAINERS
+        .iter()
+        .any(|containers| list(spec, containers).iter().any(|c| c.pointer("/lifecycle/stopSignal").is_some()))
 }
 
 fn uses_certificate_volumes(spec: &Value) -> bool {
