@@ -21,7 +21,12 @@ pub(crate) fn form(errors: &mut Errors, path: &Path<'_>, value: &str, check: fn(
 }
 
 /// As [`form`], where an empty text is `Required` instead.
-pub(crate) fn required_form(errors: &mut Errors, path: &Path<'_>, value: &str, check: fn(&str) -> Vec<String>) {
+pub(crate) fn required_form(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    value: &str,
+    check: fn(&str) -> Vec<String>,
+) {
     if value.is_empty() {
         errors.push(FieldError::required(path, ""));
     } else {

@@ -10,9 +10,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
-    include_str!("internal_types.txt").lines().filter_map(read_type).collect()
-});
+static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> =
+    LazyLock::new(|| include_str!("internal_types.txt").lines().filter_map(read_type).collect());
 
 struct Field {
     /// As it is printed; `+` for metadata, whose fields stand among the others.
@@ -57,10 +56,29 @@ enum Node {
     List(Vec<Node>),
 }
 
-/// A pod spec on one line.
-pub(crate) fn render_spec(spec: &Value) -> String {
+/// The fields of metadata in the order of their type.
+const METADATA: [&str; 15] = [
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+];
+
+/// A value of an internal type on one line.
+pub(crate) fn render(type_name: &str, value: &Value) -> String {
     let mut out = String::new();
-    write_compact(&build("PodSpec", spec, &Value::Null), &mut out);
+    write_compact(&build(type_name, value, &Value::Null), &mut out);
     out
 }
 
@@ -80,9 +98,8 @@ fn build(type_name: &str, value: &Value, around: &Value) -> Node {
         let holder = if field.json.starts_with('^') { around } else { value };
         let given = holder.get(field.json.trim_start_matches('^')).filter(|v| !v.is_null());
         if field.name == "+" {
-            for (name, value) in given.and_then(Value::as_object).into_iter().flatten() {
-                out.push((name.clone(), plain(value)));
-            }
+            let set = METADATA.iter().filter_map(|name| Some((*name, given?.get(name)?)));
+            out.extend(set.map(|(name, value)| (name.to_owned(), plain(value))));
             continue;
         }
         out.push((field.name.to_owned(), build_field(field, given, value)));
@@ -121,11 +138,7 @@ fn plain(value: &Value) -> Node {
 
 /// Quotes like Go's JSON, which keeps text safe to stand in a web page.
 fn quote(text: &str) -> String {
-    Value::from(text)
-        .to_string()
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
+    Value::from(text).to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
 fn write_compact(node: &Node, out: &mut String) {

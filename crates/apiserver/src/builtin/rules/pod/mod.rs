@@ -8,6 +8,7 @@ pub(crate) mod internal;
 pub(crate) mod prepare;
 mod resources;
 pub(crate) mod validate;
+pub(crate) mod warnings;
 
 use super::{Rules, names};
 
@@ -19,6 +20,7 @@ pub(super) const RULES: Rules = Rules {
     validate: validate::validate_create,
     validate_update: validate::update::validate,
     validate_status: validate::status::validate,
+    warnings: warnings::for_pod,
     name: names::dns1123_subdomain,
     ..Rules::NONE
 };

@@ -12,6 +12,7 @@ mod job;
 mod pod_template;
 mod replica_set;
 mod revision;
+mod schedule;
 mod stateful_set;
 
 use super::{Rules, pod};

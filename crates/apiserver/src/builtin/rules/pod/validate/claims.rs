@@ -1,9 +1,9 @@
 //! Claims for storage that are made for a pod: of ephemeral volumes and of stateful sets.
 
-use super::super::super::checks::{Errors, NOT_POSITIVE, form, one_of};
-use super::super::super::json::{list, set, text};
-use super::super::super::quantity::Quantity;
-use super::super::super::names;
+use crate::builtin::rules::checks::{Errors, NOT_POSITIVE, form, one_of};
+use crate::builtin::rules::json::{list, set, text};
+use crate::builtin::rules::names;
+use crate::builtin::rules::quantity::Quantity;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -54,7 +54,12 @@ pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) 
         }
     }
     if !text(spec, "storageClassName").is_empty() {
-        form(errors, &path.field("storageClassName"), text(spec, "storageClassName"), names::dns1123_subdomain);
+        form(
+            errors,
+            &path.field("storageClassName"),
+            text(spec, "storageClassName"),
+            names::dns1123_subdomain,
+        );
     }
     one_of(errors, path, spec, "volumeMode", &["Block", "Filesystem"]);
 }

@@ -1,11 +1,11 @@
 //! Containers of all three kinds: those that run, those that run first, and those added for debugging.
 
-use super::super::super::checks::{
+use super::{Scope, env, probes, resources, security};
+use crate::builtin::rules::checks::{
     Errors, form, local_descending_path, one_of, required, required_form, required_one_of,
 };
-use super::super::super::json::{flag, int, is_empty, list, set, text};
-use super::super::super::names;
-use super::{Scope, env, probes, resources, security};
+use crate::builtin::rules::json::{flag, int, is_empty, list, set, text};
+use crate::builtin::rules::names;
 use crate::field::{FieldError, Path};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};

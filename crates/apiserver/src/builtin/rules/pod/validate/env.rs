@@ -1,9 +1,9 @@
 //! Environment variables, and the fields of a pod they can be taken from.
 
-use super::super::super::checks::{Errors, form, no_backsteps, required, required_form};
-use super::super::super::json::{list, set, text};
-use super::super::super::names;
-use super::super::super::quantity::Quantity;
+use crate::builtin::rules::checks::{Errors, form, no_backsteps, required, required_form};
+use crate::builtin::rules::json::{list, set, text};
+use crate::builtin::rules::names;
+use crate::builtin::rules::quantity::Quantity;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -206,11 +206,15 @@ pub(super) fn validate_resource_ref(reference: &Value, volume: bool, path: &Path
             }
             "1m and 1 are supported with the cpu resource".to_owned()
         }
-        Some("memory") if of_bytes => format!("{} are supported with the memory resource", BYTE_DIVISORS.join(", ")),
+        Some("memory") if of_bytes => {
+            format!("{} are supported with the memory resource", BYTE_DIVISORS.join(", "))
+        }
         Some("ephemeral-storage") if of_bytes => {
             format!("{} are supported with the local ephemeral storage resource", BYTE_DIVISORS.join(", "))
         }
-        _ if huge && of_bytes => format!("{} are supported with the hugepages resource", BYTE_DIVISORS.join(", ")),
+        _ if huge && of_bytes => {
+            format!("{} are supported with the hugepages resource", BYTE_DIVISORS.join(", "))
+        }
         _ => return,
     };
     let why = format!("only divisor's values {what}");

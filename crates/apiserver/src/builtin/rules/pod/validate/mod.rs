@@ -74,19 +74,25 @@ pub(crate) fn validate_pod(pod: &Value, errors: &mut Errors) {
 
 /// Checks the pod template at this path.
 pub(crate) fn validate_template(template: &Value, path: &Path<'_>, errors: &mut Errors) {
+    validate_template_metadata(template, path, errors);
     let nothing = Value::Null;
-    let meta = template.get("metadata").unwrap_or(&nothing);
     let spec = template.get("spec").unwrap_or(&nothing);
-    let annotations = path.field("annotations");
-    names::validate_labels(&meta["labels"], &path.field("labels"), errors);
-    names::validate_annotations(&meta["annotations"], &annotations, errors);
-    validate_annotations(meta, spec, &annotations, errors);
     let path = path.field("spec");
     validate_spec(spec, Place::Template, &path, errors);
     if !list(spec, "ephemeralContainers").is_empty() {
         let why = "ephemeral containers not allowed in pod template";
         errors.push(FieldError::forbidden(&path.field("ephemeralContainers"), why));
     }
+}
+
+/// Checks the metadata of the pod template at this path.
+pub(crate) fn validate_template_metadata(template: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let nothing = Value::Null;
+    let meta = template.get("metadata").unwrap_or(&nothing);
+    let annotations = path.field("annotations");
+    names::validate_labels(&meta["labels"], &path.field("labels"), errors);
+    names::validate_annotations(&meta["annotations"], &annotations, errors);
+    validate_annotations(meta, template.get("spec").unwrap_or(&nothing), &annotations, errors);
 }
 
 /// Annotations that mean something to the server itself.
@@ -139,7 +145,11 @@ fn validate_spec(spec: &Value, place: Place<'_>, path: &Path<'_>, errors: &mut E
     let scope = Scope {
         spec,
         volumes: volumes::validate(spec, pod_name, path, errors),
-        claims: list(spec, "resourceClaims").iter().map(|c| text(c, "name")).filter(|n| !n.is_empty()).collect(),
+        claims: list(spec, "resourceClaims")
+            .iter()
+            .map(|c| text(c, "name"))
+            .filter(|n| !n.is_empty())
+            .collect(),
         grace,
         host_users: spec.get("hostUsers").and_then(Value::as_bool).unwrap_or(true),
     };
@@ -152,7 +162,11 @@ fn validate_spec(spec: &Value, place: Place<'_>, path: &Path<'_>, errors: &mut E
     required_one_of(errors, path, spec, "restartPolicy", &["Always", "OnFailure", "Never"]);
     let policies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
     required_one_of(errors, path, spec, "dnsPolicy", &policies);
-    names::validate_labels(spec.get("nodeSelector").unwrap_or(&Value::Null), &path.field("nodeSelector"), errors);
+    names::validate_labels(
+        spec.get("nodeSelector").unwrap_or(&Value::Null),
+        &path.field("nodeSelector"),
+        errors,
+    );
     security::validate_pod(spec, path, errors);
     if let Some(affinity) = set(spec, "affinity") {
         scheduling::validate_affinity(affinity, &path.field("affinity"), errors);
@@ -185,7 +199,9 @@ fn validate_resource_claims(spec: &Value, path: &Path<'_>, errors: &mut Errors) 
             _ => "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
         };
         if !why.is_empty() {
-            errors.push(FieldError::invalid(&at, claim, why));
+            let mut error = FieldError::invalid(&at, claim, why);
+            error.value = Some(super::internal::render("PodResourceClaim", claim));
+            errors.push(error);
         }
         for source in sources {
             if let Some(name) = set(claim, source).and_then(Value::as_str) {
@@ -248,10 +264,7 @@ fn validate_dns(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         let name = search.as_str().unwrap_or_default();
         if name != "." {
             let name = name.strip_suffix('.').unwrap_or(name);
-            // Underscores stand in names of services, so they are as good as letters here.
-            if !names::dns1123_subdomain(&name.replace('_', "a")).is_empty() {
-                form(errors, &searches.index(index), name, names::dns1123_subdomain);
-            }
+            form(errors, &searches.index(index), name, search_domain);
         }
     }
     let options = path.field("options");
@@ -260,6 +273,30 @@ fn validate_dns(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
             errors.push(FieldError::required(&options.index(index), "must not be empty"));
         }
     }
+}
+
+/// A subdomain with underscores, as names of services have them.
+fn search_domain(name: &str) -> Vec<String> {
+    let is_label = |label: &str| {
+        let label = label.strip_prefix('_').unwrap_or(label).as_bytes();
+        let edge = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        edge(label.first())
+            && edge(label.last())
+            && label.iter().all(|b| edge(Some(b)) || *b == b'-' || *b == b'_')
+    };
+    let mut wrong = Vec::new();
+    if name.len() > names::SUBDOMAIN_MAX {
+        wrong.push(names::length_error(names::SUBDOMAIN_MAX));
+    }
+    if !name.split('.').all(is_label) {
+        wrong.push(names::form_error(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or \
+             '.', and must start and end with an alphanumeric character",
+            "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*",
+            &["example.com"],
+        ));
+    }
+    wrong
 }
 
 fn validate_host_users(scope: &Scope<'_>, path: &Path<'_>, errors: &mut Errors) {

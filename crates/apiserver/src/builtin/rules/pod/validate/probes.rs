@@ -1,8 +1,8 @@
 //! Probes and lifecycle hooks.
 
-use super::super::super::checks::{Errors, nonnegative, one_of, port, required};
-use super::super::super::json::{int, list, set, text};
-use super::super::super::names;
+use crate::builtin::rules::checks::{Errors, nonnegative, one_of, port, required};
+use crate::builtin::rules::json::{int, list, set, text};
+use crate::builtin::rules::names;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -12,7 +12,13 @@ pub(super) fn validate(container: &Value, grace: Option<i64>, path: &Path<'_>, e
         let path = path.field("lifecycle");
         for hook in ["postStart", "preStop"] {
             if let Some(handler) = set(lifecycle, hook) {
-                validate_handler(handler, grace, &["exec", "httpGet", "tcpSocket", "sleep"], &path.field(hook), errors);
+                validate_handler(
+                    handler,
+                    grace,
+                    &["exec", "httpGet", "tcpSocket", "sleep"],
+                    &path.field(hook),
+                    errors,
+                );
             }
         }
     }
@@ -74,9 +80,8 @@ fn validate_handler(
             "sleep" => {
                 let seconds = int(action, "seconds").unwrap_or(0);
                 if let Some(grace) = grace.filter(|grace| seconds < 0 || seconds > *grace) {
-                    let why = format!(
-                        "must be non-negative and less than terminationGracePeriodSeconds ({grace})"
-                    );
+                    let why =
+                        format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
                     errors.push(FieldError::invalid(&path, &seconds.into(), why));
                 }
             }

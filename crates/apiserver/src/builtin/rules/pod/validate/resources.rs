@@ -1,10 +1,10 @@
 //! Requests and limits, of containers and of the pod as a whole.
 
-use super::super::super::checks::{Errors, form, nonnegative_quantity};
-use super::super::super::json::{list, set, text};
-use super::super::super::names;
-use super::super::super::quantity::Quantity;
 use super::super::resources::{aggregate, is_huge_page, is_native, is_pod_level, may_overcommit};
+use crate::builtin::rules::checks::{Errors, form, nonnegative_quantity};
+use crate::builtin::rules::json::{list, set, text};
+use crate::builtin::rules::names;
+use crate::builtin::rules::quantity::Quantity;
 use crate::field::{FieldError, Path};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
@@ -223,7 +223,8 @@ fn validate_claims(resources: &Value, known: &BTreeSet<&str>, path: &Path<'_>, e
                 key = format!("{name}/{request}");
             }
             let overlaps = seen.contains(&key)
-                || (request.is_empty() && seen.iter().any(|s| s.split_once('/').is_some_and(|(n, _)| n == name)));
+                || (request.is_empty()
+                    && seen.iter().any(|s| s.split_once('/').is_some_and(|(n, _)| n == name)));
             if overlaps {
                 errors.push(FieldError::duplicate(&at, &key.as_str().into()));
             }
@@ -231,7 +232,11 @@ fn validate_claims(resources: &Value, known: &BTreeSet<&str>, path: &Path<'_>, e
         }
         if !known.contains(name) {
             let names: Vec<&str> = known.iter().copied().collect();
-            let tail = if names.is_empty() { " which is empty".to_owned() } else { format!(": {}", names.join(", ")) };
+            let tail = if names.is_empty() {
+                " which is empty".to_owned()
+            } else {
+                format!(": {}", names.join(", "))
+            };
             let mut error = FieldError::not_found(&at, &name.into());
             error.detail = format!("must be one of the names in pod.spec.resourceClaims{tail}");
             errors.push(error);

@@ -1,8 +1,8 @@
 //! Where a pod may run: tolerations, affinity, spreading, gates.
 
-use super::super::super::checks::{Errors, NOT_POSITIVE, form, one_of};
-use super::super::super::json::{int, list, set, text};
-use super::super::super::names;
+use crate::builtin::rules::checks::{Errors, NOT_POSITIVE, form, one_of};
+use crate::builtin::rules::json::{int, list, set, text};
+use crate::builtin::rules::names;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -17,7 +17,8 @@ pub(super) fn validate_tolerations(tolerations: &[Value], path: &Path<'_>, error
         if !of("key").is_empty() {
             form(errors, &at.field("key"), of("key"), names::label_key);
         } else if of("operator") != "Exists" {
-            let why = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            let why =
+                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
             errors.push(FieldError::invalid(&at.field("operator"), &of("operator").into(), why));
         }
         if set(toleration, "tolerationSeconds").is_some() && of("effect") != "NoExecute" {
@@ -132,7 +133,12 @@ fn validate_node_term(term: &Value, any_values: bool, path: &Path<'_>, errors: &
         }
         let values_path = at.field("values");
         for (index, value) in values.iter().enumerate() {
-            form(errors, &values_path.index(index), value.as_str().unwrap_or_default(), names::dns1123_subdomain);
+            form(
+                errors,
+                &values_path.index(index),
+                value.as_str().unwrap_or_default(),
+                names::dns1123_subdomain,
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Security contexts of pods and containers.
 
-use super::super::super::checks::{Errors, in_range, local_descending_path, one_of};
-use super::super::super::json::{flag, int, list, set, text};
+use crate::builtin::rules::checks::{Errors, in_range, local_descending_path, one_of};
+use crate::builtin::rules::json::{flag, int, list, set, text};
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 use std::collections::HashSet;

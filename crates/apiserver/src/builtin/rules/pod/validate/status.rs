@@ -1,9 +1,9 @@
 //! What a write to a pod's status may say.
 
-use super::super::super::checks::{Errors, IMMUTABLE, form};
-use super::super::super::json::{int, list, same_field, set, text};
-use super::super::super::names::{self, address::validate_legacy_ip};
 use super::update::validate_annotation_updates;
+use crate::builtin::rules::checks::{Errors, IMMUTABLE, form};
+use crate::builtin::rules::json::{int, list, same_field, set, text};
+use crate::builtin::rules::names::{self, address::validate_legacy_ip};
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 

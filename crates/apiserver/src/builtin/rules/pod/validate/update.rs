@@ -1,9 +1,9 @@
 //! What an update of a pod may change: very little.
 
-use super::super::super::checks::{Errors, in_range};
-use super::super::super::json::{int, is_empty, keep, list, put, same, set, take, text};
 use super::super::internal;
 use super::{METADATA, SPEC, scheduling, validate_pod};
+use crate::builtin::rules::checks::{Errors, in_range};
+use crate::builtin::rules::json::{int, is_empty, keep, list, put, same, set, take, text};
 use crate::field::{FieldError, Path};
 use serde_json::{Value, json};
 use std::collections::HashSet;

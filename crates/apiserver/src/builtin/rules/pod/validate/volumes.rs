@@ -1,12 +1,12 @@
 //! Volumes of a pod spec.
 
-use super::super::super::checks::{
+use super::{claims, env};
+use crate::builtin::rules::checks::{
     Errors, file_mode, local_unreserved_path, no_backsteps, one_of, required, required_form,
 };
-use super::super::super::json::{int, list, set, text};
-use super::super::super::names;
-use super::super::super::quantity::Quantity;
-use super::{claims, env};
+use crate::builtin::rules::json::{int, list, set, text};
+use crate::builtin::rules::names;
+use crate::builtin::rules::quantity::Quantity;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
