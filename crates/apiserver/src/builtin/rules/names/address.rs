@@ -103,11 +103,11 @@ impl Cidr {
     pub(crate) fn first(&self) -> IpAddr {
         match self.address {
             IpAddr::V4(v4) => {
-                let mask = u32::MAX.checked_shl(32 - self.prefix).unwrap_or(0);
+                let mask = u32::MAX.checked_shl(32_u32.saturating_sub(self.prefix)).unwrap_or(0);
                 IpAddr::V4((u32::from(v4) & mask).into())
             }
             IpAddr::V6(v6) => {
-                let mask = u128::MAX.checked_shl(128 - self.prefix).unwrap_or(0);
+                let mask = u128::MAX.checked_shl(128_u32.saturating_sub(self.prefix)).unwrap_or(0);
                 IpAddr::V6((u128::from(v6) & mask).into())
             }
         }

@@ -3,7 +3,7 @@
 use super::diff::{Tree, unified};
 use super::{check_meta_again, check_new_meta_again, is_unset};
 use crate::builtin::rules::json::{
-    default_to, ensure_object, keep, list, object_mut, put, same_field, set, take, text,
+    default_to, ensure_object, flag, keep, list, object_mut, put, same_field, set, take, text,
 };
 use crate::builtin::rules::names::{
     complain, dns1123_label, dns1123_subdomain, validate_immutable, validate_label_selector,
@@ -11,6 +11,7 @@ use crate::builtin::rules::names::{
 use crate::builtin::rules::quantity::Quantity;
 use crate::builtin::rules::{Env, Rules};
 use crate::field::{FieldError, Path};
+use crate::status::{ApiError, Subject};
 use serde_json::{Value, json};
 
 const SPEC: Path<'static> = Path::of("spec");
@@ -230,6 +231,22 @@ fn validate_size(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
         let detail = "field can not be less than status.capacity";
         errors.push(FieldError::forbidden(&path.field("storage"), detail));
     }
+}
+
+/// Refuses to grow a claim whose class cannot. `class` is the storage class of the claim, if there is one.
+pub(crate) fn admit_resize(new: &Value, old: &Value, class: Option<&Value>) -> Result<(), ApiError> {
+    let size = |claim: &Value| Quantity::read(&claim["spec"]["resources"]["requests"]["storage"]);
+    let grows = matches!((size(old), size(new)), (Some(before), Some(after)) if after > before);
+    if !grows || text(&old["status"], "phase") != "Bound" {
+        return Ok(());
+    }
+    if class.is_some_and(|class| flag(class, "allowVolumeExpansion")) {
+        return Ok(());
+    }
+    let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc \
+               must support resize";
+    let name = text(&new["metadata"], "name");
+    Err(ApiError::forbidden(&Subject { group: "", kind: "persistentvolumeclaims" }, name, why))
 }
 
 fn validate_attributes(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {

@@ -82,8 +82,12 @@ fn validate_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
+/// What every answer about this kind warns of, reads included.
+pub(crate) const DEPRECATED: &str =
+    "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+
 fn warnings(new: &Value, _old: Option<&Value>) -> Vec<String> {
-    let mut out = Vec::new();
+    let mut out = vec![DEPRECATED.to_owned()];
     for (index, subset) in list(new, "subsets").iter().enumerate() {
         let path = SUBSETS.index(index);
         for field in ["addresses", "notReadyAddresses"] {

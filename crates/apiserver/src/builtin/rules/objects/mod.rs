@@ -5,12 +5,12 @@
 //! `validate_update` repeats the metadata checks that its own strategy repeats: the `causes` of a refusal
 //! list them as often as kube-apiserver does.
 
-mod claim;
+pub(crate) mod claim;
 mod config_map;
 pub(crate) mod crd;
 mod diff;
 mod endpoint_slice;
-mod endpoints;
+pub(crate) mod endpoints;
 pub(crate) mod event;
 mod ingress;
 mod lease;
@@ -19,6 +19,7 @@ mod network_policy;
 mod node;
 pub(crate) mod priority_class;
 mod rbac;
+pub(crate) mod reviews;
 mod secret;
 pub(crate) mod service;
 mod service_account;

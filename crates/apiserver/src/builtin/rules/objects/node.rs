@@ -8,23 +8,17 @@ use crate::builtin::rules::names::{complain, dns1123_subdomain, label_key, label
 use crate::builtin::rules::quantity::Quantity;
 use crate::builtin::rules::{Env, Rules};
 use crate::field::{FieldError, Path, Problem};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::HashSet;
 
 const SPEC: Path<'static> = Path::of("spec");
 const STATUS: Path<'static> = Path::of("status");
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub(super) static RULES: Rules = Rules {
     default,
-    prepare_create: |object, _| {
-        if let Some(spec) = object_mut(object, "spec") {
-            take(spec, "configSource");
-        }
-        if let Some(status) = object_mut(object, "status") {
-            take(status, "config");
-        }
-    },
+    prepare_create,
     prepare_update,
     prepare_status: |new, old, _| keep(new, old, "spec"),
     validate,
@@ -53,6 +47,21 @@ fn default(object: &mut Value) {
     if let (None, Some(capacity)) = (set(status, "allocatable"), set(status, "capacity")) {
         let capacity = capacity.clone();
         put(status, "allocatable", capacity);
+    }
+}
+
+fn prepare_create(object: &mut Value, _env: &Env<'_>) {
+    if let Some(status) = object_mut(object, "status") {
+        take(status, "config");
+    }
+    let Some(spec) = ensure_object(object, "spec") else { return };
+    take(spec, "configSource");
+    // Nothing is scheduled on a node before it says that it is ready.
+    let mut taints = list(spec, "taints").to_vec();
+    let tainted = |taint: &Value| text(taint, "key") == NOT_READY && text(taint, "effect") == "NoSchedule";
+    if !taints.iter().any(tainted) {
+        taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
+        put(spec, "taints", taints);
     }
 }
 

@@ -100,7 +100,11 @@ fn validate_cluster_role(object: &Value, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::required(&path, detail));
     }
     for (index, selector) in selectors.iter().enumerate() {
+        let before = errors.len();
         validate_label_selector(selector, &path.index(index), errors);
+        if errors.len() > before {
+            errors.push(FieldError::invalid(&path.index(index), &Value::Null, "invalid label selector."));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{check_meta_again, check_new_meta_again};
 use crate::builtin::rules::Rules;
 use crate::builtin::rules::json::{default_to, list, same_field, set, text};
-use crate::builtin::rules::names::{complain, dns1123_subdomain, label_key, label_value, validate_immutable};
+use crate::builtin::rules::names::{complain, dns1123_subdomain, label_key, validate_immutable};
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -76,8 +76,6 @@ fn validate_topologies(object: &Value, errors: &mut Vec<FieldError>) {
                 if !seen.insert(value.as_str()) {
                     errors.push(FieldError::duplicate(&values_path.index(index), value));
                 }
-                let value = value.as_str().unwrap_or("");
-                complain(errors, &values_path.index(index), value, label_value(value));
             }
             let key = text(requirement, "key");
             complain(errors, &path.field("key"), key, label_key(key));

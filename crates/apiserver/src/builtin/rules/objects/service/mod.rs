@@ -6,6 +6,8 @@
 
 mod allocate;
 mod families;
+#[cfg(test)]
+mod tests;
 mod update;
 mod validate;
 
