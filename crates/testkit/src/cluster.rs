@@ -81,8 +81,8 @@ impl Cluster {
     }
 
     async fn create_namespace(&self) {
-        let body =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}).to_string();
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
+            .to_string();
         let request = http::Request::post("/api/v1/namespaces")
             .header("content-type", "application/json")
             .body(body.into_bytes());
@@ -105,7 +105,7 @@ impl Cluster {
         self.client.clone()
     }
 
-    /// This test's own namespace. It has its default ServiceAccount and `kube-root-ca.crt` and nothing else.
+    /// This test's own namespace. It has its default service account and `kube-root-ca.crt` and nothing else.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
@@ -116,6 +116,9 @@ impl Cluster {
     }
 
     /// The answer to GET `path`, as [`send`](Self::send) gives it.
+    ///
+    /// # Panics
+    /// When there is no answer at all.
     pub async fn get(&self, path: &str) -> (http::StatusCode, Value) {
         let request = http::Request::get(path).body(Vec::new());
         self.send(request.unwrap_or_else(|error| panic!("{path}: {error}"))).await

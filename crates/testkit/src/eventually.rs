@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long [`eventually`] waits. Generous, because it is only ever used up by a test that fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Between two looks. Short, because the looks are cheap and tests wait for nothing else.
 const INTERVAL: Duration = Duration::from_millis(20);

@@ -49,7 +49,9 @@ async fn run(
     };
     if let Some(control_plane) = &control_plane {
         eprintln!("real control plane at {}", control_plane.url());
-        command.env(REAL_KUBECONFIG, control_plane.kubeconfig()).env("KUBECONFIG", control_plane.kubeconfig());
+        command
+            .env(REAL_KUBECONFIG, control_plane.kubeconfig())
+            .env("KUBECONFIG", control_plane.kubeconfig());
     }
     let status = command.status().await?;
     // Ended by a signal: the shell's convention has no place for it in a portable exit code, so plain failure.

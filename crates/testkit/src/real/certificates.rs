@@ -47,8 +47,7 @@ pub(super) fn issue_certificates(directory: &Path) -> Result<Certificates, Certi
         ExtendedKeyUsagePurpose::ServerAuth,
     )?;
     // Members of system:masters may do everything, whatever the authoriser says.
-    let admin =
-        leaf(&issuer, ("admin", Some("system:masters")), &[], ExtendedKeyUsagePurpose::ClientAuth)?;
+    let admin = leaf(&issuer, ("admin", Some("system:masters")), &[], ExtendedKeyUsagePurpose::ClientAuth)?;
     write("ca.crt", &ca)?;
     write("server.crt", &server.certificate)?;
     write("server.key", &server.key)?;

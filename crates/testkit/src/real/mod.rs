@@ -29,7 +29,7 @@ use crate::binaries::Binaries;
 pub const SERVICE_CIDR: &str = "10.96.0.0/16";
 
 /// A start that takes longer has failed. It takes about five seconds on two idle cores.
-const START_PATIENCE: Duration = Duration::from_secs(120);
+const START_PATIENCE: Duration = Duration::from_mins(2);
 
 /// A port can be taken by somebody else between our finding and the program's using it, so starting is tried again.
 const START_ATTEMPTS: usize = 3;
@@ -38,10 +38,10 @@ const START_ATTEMPTS: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Controllers {
     /// Those that belong to the API itself, as the embedded server has them: garbage collection, namespaces, the
-    /// default ServiceAccount, `kube-root-ca.crt`, protection of volumes in use. Objects of other kinds stay as written.
+    /// default service account, `kube-root-ca.crt`, protection of volumes in use. Objects of other kinds stay as written.
     #[default]
     Api,
-    /// All that the controller manager runs by default: Deployments make ReplicaSets, Jobs make Pods, and so on.
+    /// All that the controller manager runs by default: Deployments make replica sets, Jobs make Pods, and so on.
     All,
 }
 
@@ -202,9 +202,8 @@ pub async fn client_from(kubeconfig: &Path) -> Result<kube::Client, RealError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let broken = |error| RealError::Kubeconfig(error, kubeconfig.to_path_buf());
     let parsed = Kubeconfig::read_from(kubeconfig).map_err(broken)?;
-    let mut config = kube::Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default())
-        .await
-        .map_err(broken)?;
+    let mut config =
+        kube::Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await.map_err(broken)?;
     config.default_retry = false;
     kube::Client::try_from(config)
         .map_err(|error| RealError::Client(Box::new(error), kubeconfig.to_path_buf()))
