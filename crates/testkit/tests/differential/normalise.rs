@@ -53,9 +53,10 @@ static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d+[smhdy])+$"));
 static VERSION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(ResourceVersion in (?:precondition|object meta): )(\d+)"));
 /// Texts whose variable part carries no fact worth keeping.
-static CHANCE: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
+static CHANCE: LazyLock<[(Regex, &str); 5]> = LazyLock::new(|| {
     [
         (pattern(r"kube-api-access-[a-z0-9]{5}\b"), "kube-api-access-<suffix>"),
+        (pattern(r#"("resourceVersion":")\d+""#), "$1<version>\""),
         (pattern(r"\bhash=[0-9A-F]+"), "hash=<hash>"),
         (pattern(r"(too old resource version: \d+) \(\d+\)"), "$1 (<now>)"),
         (pattern(r"(Too large resource version: \d+, current: )\d+"), "$1<now>"),

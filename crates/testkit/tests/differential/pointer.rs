@@ -31,7 +31,7 @@ fn has_value(element: &Value, condition: &str) -> bool {
     let found = key.split('.').try_fold(element, |value, key| value.get(key));
     match found {
         Some(Value::String(text)) => text == wanted,
-        Some(other) => other.to_string() == wanted,
+        Some(other) => serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *other),
         None => false,
     }
 }

@@ -156,7 +156,10 @@ impl<'c> Run<'c> {
             request = request.header(name, self.fill(&value));
         }
         let request = request.body(self.body(step)?).map_err(|error| format!("{path}: {error}"))?;
-        let response = self.cluster.client().send(request.map(Body::from)).await.map_err(chain)?;
+        let client = self.cluster.client();
+        let response = client.send(request.map(Body::from));
+        let response = tokio::time::timeout(SETTLE_PATIENCE, response).await;
+        let response = response.map_err(|_| "no answer")?.map_err(chain)?;
         let status = response.status().as_u16();
         let headers = HEADERS
             .iter()
@@ -174,7 +177,9 @@ impl<'c> Run<'c> {
         let body = if watching {
             read_events(response.into_body(), step.watch).await?
         } else {
-            let bytes = response.into_body().collect().await.map_err(chain)?.to_bytes();
+            let bytes = tokio::time::timeout(WATCH_PATIENCE, response.into_body().collect()).await;
+            let bytes = bytes.map_err(|_| "the answer does not end; is it a watch?")?;
+            let bytes = bytes.map_err(chain)?.to_bytes();
             serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into())
         };
         if status == 201 {
@@ -307,8 +312,8 @@ async fn read_events(body: Body, wanted: Option<usize>) -> Result<Value, String>
 }
 
 fn is_ordinary_bookmark(event: &Value) -> bool {
-    event["type"] == "BOOKMARK"
-        && event.pointer("/object/metadata/annotations/k8s.io~1initial-events-end").is_none()
+    // Where the annotation is depends on the form that was asked for.
+    event["type"] == "BOOKMARK" && !event.to_string().contains("k8s.io/initial-events-end")
 }
 
 /// Puts N letters for `{pad:N}`.

@@ -225,7 +225,8 @@ pub(crate) fn load_all(folder: &Path) -> Vec<Trace> {
             let text =
                 fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             let mut trace: Trace =
-                serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                serde_saphyr::from_str_with_options(&text, serde_saphyr::options! { strict_booleans: true })
+                    .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             let relative = path.strip_prefix(folder).expect("found below the folder").with_extension("");
             trace.name = relative.display().to_string();
             for step in &trace.steps {
