@@ -1,0 +1,232 @@
+//! What a test asks for: a cluster with a namespace of its own.
+
+use std::env;
+use std::fmt;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::binaries::Binaries;
+use crate::embedded::start_embedded;
+use crate::eventually::eventually;
+use crate::real::{RealControlPlane, RealError, RealOptions, client_from};
+
+/// Names a kubeconfig of a real control plane that is already running, to share it between test processes.
+pub const REAL_KUBECONFIG: &str = "MAINSTAY_TEST_REAL_KUBECONFIG";
+
+/// Which of the two a cluster is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClusterKind {
+    /// The API server inside this process.
+    Embedded,
+    /// kube-apiserver with etcd and kube-controller-manager.
+    Real,
+}
+
+impl fmt::Display for ClusterKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Embedded => "embedded",
+            Self::Real => "real",
+        })
+    }
+}
+
+/// A cluster in the hands of one test.
+#[derive(Clone)]
+pub struct Cluster {
+    kind: ClusterKind,
+    client: kube::Client,
+    namespace: String,
+    kubeconfig: Option<PathBuf>,
+}
+
+impl Cluster {
+    /// An embedded cluster of its own, where this build has one.
+    pub async fn embedded() -> Option<Self> {
+        let client = start_embedded()?;
+        Some(Self::with_new_namespace(ClusterKind::Embedded, client, None).await)
+    }
+
+    /// A namespace in the real cluster that the whole test run shares, unless there is none.
+    ///
+    /// # Panics
+    /// When its binaries are there but it does not start, and when `MAINSTAY_REQUIRE_REAL=1` and they are not there.
+    pub async fn real() -> Option<Self> {
+        let kubeconfig = shared_real().await?;
+        let client = client_from(&kubeconfig).await.unwrap_or_else(|error| panic!("{}", chain(&error)));
+        Some(Self::with_new_namespace(ClusterKind::Real, client, Some(kubeconfig)).await)
+    }
+
+    /// Another test's view of the same cluster: a further namespace.
+    pub async fn again(&self) -> Self {
+        Self::with_new_namespace(self.kind, self.client.clone(), self.kubeconfig.clone()).await
+    }
+
+    async fn with_new_namespace(
+        kind: ClusterKind,
+        client: kube::Client,
+        kubeconfig: Option<PathBuf>,
+    ) -> Self {
+        let namespace = unique_name("test");
+        let cluster = Self { kind, client, namespace, kubeconfig };
+        cluster.create_namespace().await;
+        cluster
+    }
+
+    async fn create_namespace(&self) {
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
+            .to_string();
+        let request = http::Request::post("/api/v1/namespaces")
+            .header("content-type", "application/json")
+            .body(body.into_bytes());
+        let (status, answer) = self.send(request.unwrap_or_else(|error| panic!("{error}"))).await;
+        assert!(status.is_success(), "creating namespace {}: {status} {answer}", self.namespace);
+        // Pods are refused, and the namespace's content still changes by itself, until both are there.
+        for path in ["serviceaccounts/default", "configmaps/kube-root-ca.crt"] {
+            let path = format!("/api/v1/namespaces/{}/{path}", self.namespace);
+            eventually(&path, async || self.get(&path).await.0.is_success().then_some(())).await;
+        }
+    }
+
+    /// Which of the two it is.
+    pub fn kind(&self) -> ClusterKind {
+        self.kind
+    }
+
+    /// A client with all rights.
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// This test's own namespace. It has its default service account and `kube-root-ca.crt` and nothing else.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The kubeconfig that reaches it from another process, if one does.
+    pub fn kubeconfig(&self) -> Option<&Path> {
+        self.kubeconfig.as_deref()
+    }
+
+    /// The answer to GET `path`, as [`send`](Self::send) gives it.
+    ///
+    /// # Panics
+    /// When there is no answer at all.
+    pub async fn get(&self, path: &str) -> (http::StatusCode, Value) {
+        let request = http::Request::get(path).body(Vec::new());
+        self.send(request.unwrap_or_else(|error| panic!("{path}: {error}"))).await
+    }
+
+    /// Sends a raw request. The answer's body is a string where it is not JSON.
+    ///
+    /// # Panics
+    /// When there is no answer at all.
+    pub async fn send(&self, request: http::Request<Vec<u8>>) -> (http::StatusCode, Value) {
+        let what = format!("{} {}", request.method(), request.uri());
+        let response = self.client.send(request.map(Body::from)).await;
+        let response = response.unwrap_or_else(|error| panic!("{what}: {}", chain(&error)));
+        let status = response.status();
+        let body = response.into_body().collect().await;
+        let body = body.unwrap_or_else(|error| panic!("{what}: {}", chain(&error))).to_bytes();
+        let value = serde_json::from_slice(&body)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&body).into_owned()));
+        (status, value)
+    }
+}
+
+/// Runs a test on every cluster that `MAINSTAY_TEST_CLUSTER` asks for, one after the other, saying on which it fails.
+pub async fn for_each_cluster(test: impl AsyncFn(Cluster)) {
+    for cluster in clusters().await {
+        let failure = OnFailure(cluster.kind);
+        test(cluster).await;
+        drop(failure);
+    }
+}
+
+/// Names the cluster when a test panics in it.
+struct OnFailure(ClusterKind);
+
+impl Drop for OnFailure {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the test failed on the {} cluster", self.0);
+        }
+    }
+}
+
+/// The clusters that `MAINSTAY_TEST_CLUSTER` asks for, each with a new namespace.
+///
+/// # Panics
+/// When the variable has a value that is none of `embedded`, `real`, `both`.
+pub async fn clusters() -> Vec<Cluster> {
+    let wanted = env::var("MAINSTAY_TEST_CLUSTER").unwrap_or_default();
+    let (embedded, real) = match wanted.as_str() {
+        "embedded" => (true, false),
+        "real" => (false, true),
+        "both" | "" => (true, true),
+        other => panic!("MAINSTAY_TEST_CLUSTER is {other:?}, but can be embedded, real or both"),
+    };
+    let mut clusters = Vec::new();
+    if embedded {
+        clusters.extend(Cluster::embedded().await);
+    }
+    if real {
+        clusters.extend(Cluster::real().await);
+    }
+    clusters
+}
+
+/// The kubeconfig of the test run's real control plane, which is started when first asked for.
+async fn shared_real() -> Option<PathBuf> {
+    static STARTED: OnceCell<Option<RealControlPlane>> = OnceCell::const_new();
+    if let Some(path) = env::var_os(REAL_KUBECONFIG).filter(|path| !path.is_empty()) {
+        return Some(path.into());
+    }
+    let control_plane = STARTED.get_or_init(async || {
+        let binaries = match Binaries::find() {
+            Ok(binaries) => binaries,
+            Err(missing) => {
+                report_missing(&missing.to_string());
+                return None;
+            }
+        };
+        let started: Result<_, RealError> = RealControlPlane::start(&binaries, &RealOptions::default()).await;
+        Some(started.unwrap_or_else(|error| panic!("{}", chain(&error))))
+    });
+    control_plane.await.as_ref().map(RealControlPlane::kubeconfig)
+}
+
+/// Fails where a real control plane is required. Elsewhere writes past the capture of test output, so that nobody takes
+/// a skipped half for a passed one.
+fn report_missing(missing: &str) {
+    let required = env::var("MAINSTAY_REQUIRE_REAL").is_ok_and(|value| value == "1");
+    assert!(!required, "MAINSTAY_REQUIRE_REAL=1, but there is no real control plane: {missing}");
+    let _ = writeln!(io::stderr(), "\nSKIPPED: everything on a real control plane: {missing}\n");
+}
+
+/// A name that no other test of this or another process has.
+pub fn unique_name(prefix: &str) -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{prefix}-{:08x}{:08x}{count:04x}", std::process::id(), nanos)
+}
+
+/// An error with its sources, in one line each.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str("\n  caused by: ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}
