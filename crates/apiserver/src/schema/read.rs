@@ -56,8 +56,7 @@ pub(crate) fn read_node(json: &Value, depth: usize) -> Schema {
         list: read_list_type(map),
         atomic_map: text(map, "x-kubernetes-map-type") == Some("atomic"),
         checks: read_checks(map, kind, int_or_string, depth).map(Box::new),
-        members: None,
-        go: None,
+        ..Schema::default()
     }
 }
 
