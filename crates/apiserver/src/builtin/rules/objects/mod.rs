@@ -25,6 +25,7 @@ pub(crate) mod service;
 mod service_account;
 mod storage_class;
 mod volume;
+mod volume_source;
 mod webhook_client;
 mod webhooks;
 

@@ -2,7 +2,7 @@
 //! must come to the same object, the same errors in the same order, and the same warnings.
 
 use super::event;
-use super::service::{Allocations, Ranges, begin_create, begin_update};
+use super::service::allocate::{Allocations, Ranges, begin_create, begin_update};
 use crate::builtin::rules::names::{path_segment_name, validate_object_meta, validate_object_meta_update};
 use crate::builtin::rules::{Env, Rules};
 use crate::field::FieldError;

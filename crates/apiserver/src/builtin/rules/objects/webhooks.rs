@@ -222,7 +222,7 @@ fn validate_review_versions(hook: &Value, path: &Path<'_>, errors: &mut Vec<Fiel
         errors.push(FieldError::required(&path, detail));
         return;
     }
-    super::crd::validate_review_versions(versions, REVIEW_VERSIONS, &path, errors);
+    super::crd::validate::validate_review_versions(versions, REVIEW_VERSIONS, &path, errors);
 }
 
 fn validate_conditions(hook: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {

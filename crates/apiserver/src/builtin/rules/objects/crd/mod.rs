@@ -1,5 +1,5 @@
 //! `CustomResourceDefinition`, the object: defaults, stored versions, and checks of everything but the
-//! schemas themselves, which the caller's [`SchemaCheck`] looks at in their place among the other checks.
+//! schemas themselves, which the caller's [`validate::SchemaCheck`] looks at in their place among the other checks.
 //!
 //! The real server keeps what all versions share once, at the top of the spec, and its refusals name
 //! fields there: a definition with one version has its schema at `spec.validation`. [`Shared`] says what
@@ -8,11 +8,10 @@
 mod formats;
 pub(crate) mod names;
 mod print;
-mod validate;
+pub(crate) mod validate;
 mod versions;
 
-pub(in crate::builtin::rules::objects) use validate::validate_review_versions;
-pub(crate) use validate::{SchemaCheck, validate_with};
+use validate::validate_with;
 
 use crate::builtin::rules::json::{
     bump_generation, default_to, ensure_object, flag, keep, list, object_mut, put, same_field,
@@ -41,6 +40,7 @@ pub(in crate::builtin::rules::objects) static RULES: Rules = Rules {
 };
 
 /// Which parts of the versions are the same in all of them.
+#[allow(clippy::struct_excessive_bools)] // four independent facts
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shared {
     /// `schema`.

@@ -122,6 +122,8 @@ fn set_condition(status: &mut Value, kind: &str, value: &str, reason: &str, mess
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value)] // fixtures and expectations are literals
+
     use super::*;
     use expect_test::{Expect, expect};
 
@@ -135,7 +137,9 @@ mod tests {
 
     fn check(names: Value, others: &[Value], expect: Expect) {
         let mut taken = TakenNames::default();
-        others.iter().for_each(|crd| taken.add(crd));
+        for crd in others {
+            taken.add(crd);
+        }
         let status = settle(&crd(names, Value::Null), &taken, "now").unwrap();
         let conditions: Vec<String> = list(&status, "conditions")
             .iter()

@@ -116,12 +116,11 @@ fn validate_versions(crd: &Value, shared: Shared, check: SchemaCheck<'_>, errors
         }
         if !shared.selectable && !is_unset(version, "selectableFields") {
             let path = path.field("selectableFields");
-            match schema.filter(|_| !shared.schema) {
-                Some(schema) => validate_selectable(version, schema, &path, errors),
-                None => {
-                    let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-                    errors.push(FieldError::invalid(&path, &"".into(), detail));
-                }
+            if let Some(schema) = schema.filter(|_| !shared.schema) {
+                validate_selectable(version, schema, &path, errors);
+            } else {
+                let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
+                errors.push(FieldError::invalid(&path, &"".into(), detail));
             }
         }
     }
@@ -229,12 +228,11 @@ fn validate_shared(crd: &Value, shared: Shared, check: SchemaCheck<'_>, errors: 
     }
     if shared.selectable && !is_unset(first, "selectableFields") {
         let path = SPEC.field("selectableFields");
-        match schema {
-            Some(schema) => validate_selectable(first, schema, &path, errors),
-            None => {
-                let detail = "may only be set when validations.schema is included";
-                errors.push(FieldError::invalid(&path, &"".into(), detail));
-            }
+        if let Some(schema) = schema {
+            validate_selectable(first, schema, &path, errors);
+        } else {
+            let detail = "may only be set when validations.schema is included";
+            errors.push(FieldError::invalid(&path, &"".into(), detail));
         }
     }
 }
