@@ -15,11 +15,13 @@
 //!
 //! `metadata` is checked by the caller for all kinds alike; a kind only says how its names must look.
 
+pub(crate) mod checks;
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod pod;
 mod quantity;
+mod unified_diff;
 pub(crate) mod workloads;
 
 use crate::field::FieldError;

@@ -100,6 +100,11 @@ impl Quantity {
         self.nanos % MILLI == 0
     }
 
+    /// Whether it is a whole number of `unit`s.
+    pub(crate) fn is_multiple_of(self, unit: Quantity) -> bool {
+        unit.nanos != 0 && self.nanos % unit.nanos == 0
+    }
+
     /// The next whole thousandth, if it is not one already.
     pub(crate) fn round_up_to_milli(self) -> Quantity {
         let rest = self.nanos.rem_euclid(MILLI);

@@ -1,7 +1,7 @@
 //! Objects as a real kube-apiserver v1.36.3 stored them, against what these rules make of the same input.
 
-use super::super::pod::admit::{Surroundings, admit_pod};
-use super::super::{Env, rules};
+use super::super::pod::admit::{Surroundings, admit_pod, admit_pod_update};
+use super::super::{Env, Rules, rules};
 use serde_json::{Value, json};
 
 const UID: &str = "UID";
@@ -33,27 +33,31 @@ fn without_random_names(object: &Value) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
-fn create(mut object: Value) -> Value {
-    let group = match object["apiVersion"].as_str().unwrap().split_once('/') {
-        Some((group, _)) => group.to_owned(),
-        None => String::new(),
-    };
-    let kind = object["kind"].as_str().unwrap().to_owned();
-    let rules = rules(&group, &kind).unwrap();
+fn rules_of(object: &Value) -> &'static Rules {
+    let version = object["apiVersion"].as_str().unwrap();
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    rules(group, object["kind"].as_str().unwrap()).unwrap()
+}
+
+/// The object as it would be stored, or what the server says instead.
+fn create(mut object: Value) -> Result<Value, Vec<String>> {
+    let rules = rules_of(&object);
     (rules.default)(&mut object);
     object["metadata"]["uid"] = UID.into();
-    if kind == "Pod" {
-        admit_pod(&mut object, "workloads", &env(), &surroundings()).unwrap();
+    if object["kind"] == "Pod" {
+        admit_pod(&mut object, "workloads", &env(), &surroundings()).map_err(|e| vec![e.message])?;
     }
     (rules.prepare_create)(&mut object, &env());
     let mut errors = Vec::new();
     (rules.validate)(&object, &mut errors);
-    assert!(errors.is_empty(), "{errors:?}");
+    if !errors.is_empty() {
+        return Err(errors.iter().map(ToString::to_string).collect());
+    }
     let again = object.clone();
     (rules.default)(&mut object);
     assert_eq!(again, object, "defaults are not idempotent");
     object["metadata"].as_object_mut().unwrap().remove("uid");
-    object
+    Ok(object)
 }
 
 #[test]
@@ -65,7 +69,7 @@ fn new_objects_are_stored_as_the_real_server_stores_them() {
     ] {
         let pairs: Vec<Value> = serde_json::from_str(fixture).unwrap();
         for pair in pairs {
-            let ours = without_random_names(&create(pair["input"].clone()));
+            let ours = without_random_names(&create(pair["input"].clone()).unwrap());
             let real = without_random_names(&pair["output"]);
             let differences = differences(&ours, &real);
             assert!(differences.is_empty(), "{}: {differences:#?}", pair["input"]["metadata"]["name"]);
@@ -95,4 +99,121 @@ fn differences(ours: &Value, real: &Value) -> Vec<String> {
     let mut out = Vec::new();
     walk("", ours, real, &mut out);
     out
+}
+
+#[test]
+fn bad_objects_are_refused_in_the_real_servers_words() {
+    let mut wrong = Vec::new();
+    for fixture in [
+        include_str!("../fixtures/refused_pods.json"),
+        include_str!("../fixtures/refused_apps.json"),
+        include_str!("../fixtures/refused_batch.json"),
+    ] {
+        let cases: Vec<Value> = serde_json::from_str(fixture).unwrap();
+        for case in cases {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let mut real: Vec<String> = case["causes"].as_array().unwrap().iter().map(text).collect();
+            if real.is_empty() {
+                real.push(text(&case["message"]));
+            }
+            let mut ours = create(case["input"].clone()).err().unwrap_or_default();
+            if case["unordered"] == true {
+                real.sort();
+                ours.sort();
+            }
+            if ours != real {
+                let missing: Vec<&String> = real.iter().filter(|r| !ours.contains(r)).collect();
+                let extra: Vec<&String> = ours.iter().filter(|o| !real.contains(o)).collect();
+                wrong.push(format!("{}\n  missing {missing:#?}\n  extra {extra:#?}", case["input"]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} cases differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Sets the value at a path such as `spec/containers/0/image`; `-` appends, null removes.
+fn change(object: &mut Value, path: &str, value: &Value) {
+    let (head, rest) = path.split_once('/').map_or((path, None), |(head, rest)| (head, Some(rest)));
+    let slot = match object {
+        Value::Array(items) if head == "-" => return items.push(value.clone()),
+        Value::Array(items) => &mut items[head.parse::<usize>().unwrap()],
+        Value::Object(map) if rest.is_none() && value.is_null() => {
+            map.remove(head);
+            return;
+        }
+        Value::Object(map) => map.entry(head).or_insert_with(|| json!({})),
+        _ => panic!("no such path"),
+    };
+    match rest {
+        Some(rest) => change(slot, rest, value),
+        None => *slot = value.clone(),
+    }
+}
+
+/// Applies a JSON merge patch.
+fn merge(object: &mut Value, patch: &Value) {
+    let (Value::Object(map), Value::Object(patch)) = (&mut *object, patch) else {
+        *object = patch.clone();
+        return;
+    };
+    for (key, value) in patch {
+        match (value, map.get_mut(key)) {
+            (Value::Null, _) => drop(map.remove(key)),
+            (Value::Object(_), Some(inner @ Value::Object(_))) => merge(inner, value),
+            _ => drop(map.insert(key.clone(), value.clone())),
+        }
+    }
+}
+
+fn update(mut new: Value, old: &Value, status: bool) -> Result<Value, Vec<String>> {
+    let rules = rules_of(&new);
+    (rules.default)(&mut new);
+    let mut errors = Vec::new();
+    if status {
+        (rules.prepare_status)(&mut new, old, &env());
+        (rules.validate_status)(&new, old, &mut errors);
+    } else {
+        if new["kind"] == "Pod" {
+            admit_pod_update(&mut new, old, &surroundings());
+        }
+        (rules.prepare_update)(&mut new, old, &env());
+        (rules.validate_update)(&new, old, &mut errors);
+    }
+    if errors.is_empty() { Ok(new) } else { Err(errors.iter().map(ToString::to_string).collect()) }
+}
+
+#[test]
+fn updates_keep_and_refuse_what_the_real_server_does() {
+    let groups: Vec<Value> = serde_json::from_str(include_str!("../fixtures/updates.json")).unwrap();
+    let mut wrong = Vec::new();
+    for group in groups {
+        let old = &group["object"];
+        for write in group["writes"].as_array().unwrap() {
+            let mut new = old.clone();
+            for (path, value) in write["change"].as_object().unwrap() {
+                change(&mut new, path, value);
+            }
+            let ours = update(new, old, write.get("subresource").is_some());
+            let what = format!("{} {}", old["kind"], write["change"]);
+            match (ours, write.get("result")) {
+                (Ok(ours), Some(patch)) => {
+                    let mut real = old.clone();
+                    merge(&mut real, patch);
+                    let differences = differences(&ours, &real);
+                    if !differences.is_empty() {
+                        wrong.push(format!("{what}: {differences:#?}"));
+                    }
+                }
+                (Ok(_), None) => wrong.push(format!("{what}: accepted, real {}", write["causes"])),
+                (Err(ours), Some(_)) => wrong.push(format!("{what}: refused {ours:#?}")),
+                (Err(ours), None) => {
+                    let real: Vec<String> = serde_json::from_value(write["causes"].clone()).unwrap();
+                    if ours != real {
+                        wrong.push(format!("{what}: refused {ours:#?}, real {real:#?}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} writes differ:\n{}", wrong.len(), wrong.join("\n"));
 }

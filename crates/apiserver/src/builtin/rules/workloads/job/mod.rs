@@ -1,11 +1,16 @@
 //! `Job`: defaults, and the selector that the server makes for it.
 
-use super::super::json::{
-    default_to, ensure_object, flag, generation, is_empty, list_mut, object_mut, put, set, set_generation,
-    text,
-};
-use super::super::{Env, Rules, names, pod};
+mod indexes;
+mod status;
+pub(super) mod validate;
+
 use super::common;
+use crate::builtin::rules::json::{
+    default_to, ensure_object, flag, generation, int, is_empty, list_mut, object_mut, put, set,
+    set_generation, text,
+};
+use crate::builtin::rules::{Env, Rules, names, pod};
+use crate::field::Path;
 use serde_json::Value;
 
 pub(super) const RULES: Rules = Rules {
@@ -13,6 +18,10 @@ pub(super) const RULES: Rules = Rules {
     prepare_create,
     prepare_update: common::prepare_update,
     prepare_status: common::prepare_status,
+    validate: validate::validate,
+    validate_update: validate::validate_update,
+    validate_status: status::validate,
+    warnings,
     name: names::dns1123_subdomain,
     ..Rules::NONE
 };
@@ -89,7 +98,7 @@ fn generate_selector(job: &mut Value, shared: bool, env: &Env<'_>) {
         ("controller-uid", &uid),
         ("batch.kubernetes.io/controller-uid", &uid),
     ];
-    let mut add = |holder: Option<&mut Value>| {
+    let add = |holder: Option<&mut Value>| {
         if let Some(labels) = holder.and_then(|h| ensure_object(h, "labels")).and_then(Value::as_object_mut) {
             for (key, value) in generated {
                 labels.entry(key).or_insert_with(|| value.as_str().into());
@@ -105,4 +114,33 @@ fn generate_selector(job: &mut Value, shared: bool, env: &Env<'_>) {
     if let Some(labels) = selected.and_then(Value::as_object_mut) {
         labels.entry("batch.kubernetes.io/controller-uid").or_insert_with(|| uid.as_str().into());
     }
+}
+
+fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    match old {
+        Some(old) if generation(old) == generation(new) => Vec::new(),
+        Some(_) => spec_warnings(new.get("spec"), &Path::of("spec")),
+        None => {
+            let mut warnings = common::name_warnings(new);
+            warnings.extend(spec_warnings(new.get("spec"), &Path::of("spec")));
+            warnings
+        }
+    }
+}
+
+/// Warnings about the job spec at this path.
+pub(super) fn spec_warnings(spec: Option<&Value>, path: &Path<'_>) -> Vec<String> {
+    let Some(spec) = spec else { return Vec::new() };
+    let mut warnings = Vec::new();
+    let of = |field: &str| int(spec, field).unwrap_or(0);
+    if text(spec, "completionMode") == "Indexed" && of("completions") > 100_000 && of("parallelism") > 10_000
+    {
+        warnings.push(format!(
+            "{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher \
+             than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes \
+             fail"
+        ));
+    }
+    warnings.extend(pod::warnings::for_template(spec.get("template"), None, &path.field("template")));
+    warnings
 }

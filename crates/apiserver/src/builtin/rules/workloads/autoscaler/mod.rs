@@ -1,8 +1,10 @@
 //! `HorizontalPodAutoscaler`, version 2.
 
-use super::super::json::{default_to, ensure_object, is_empty, keep, object_mut, put, set, take};
-use super::super::{Env, Rules, names};
+mod validate;
+
 use super::common;
+use crate::builtin::rules::json::{default_to, ensure_object, is_empty, keep, object_mut, put, set, take};
+use crate::builtin::rules::{Env, Rules, names};
 use serde_json::{Value, json};
 
 pub(super) const RULES: Rules = Rules {
@@ -10,6 +12,9 @@ pub(super) const RULES: Rules = Rules {
     prepare_create,
     prepare_update,
     prepare_status: common::prepare_status,
+    validate: validate::validate,
+    validate_update: validate::validate_update,
+    validate_status: validate::validate_status,
     name: names::dns1123_subdomain,
     ..Rules::NONE
 };
