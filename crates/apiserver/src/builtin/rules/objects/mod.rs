@@ -6,6 +6,7 @@
 //! list them as often as kube-apiserver does.
 
 pub(crate) mod claim;
+pub(crate) mod class_defaults;
 mod config_map;
 pub(crate) mod crd;
 mod diff;

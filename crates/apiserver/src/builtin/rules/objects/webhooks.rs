@@ -1,7 +1,7 @@
 //! `ValidatingWebhookConfiguration` and `MutatingWebhookConfiguration`.
 
-use super::{is_unset, validate_object_meta};
 use super::webhook_client::{validate_service, validate_url};
+use super::{is_unset, validate_object_meta};
 use crate::builtin::rules::json::{
     bump_generation, default_to, int, list, list_mut, object_mut, same_field, set, set_generation, text,
 };
