@@ -65,9 +65,17 @@ pub(crate) fn answer(server: &Server, parts: &[String], request: &Request<Bytes>
         ["openapi", "v2"] => return Err(ApiError::no_such_resource()),
         ["openapi", "v3", rest @ ..] if reading => return openapi(server, rest, request),
         [] | ["api" | "apis", ..] if reading => return discovery(server, &parts, request),
-        _ => Reply::plain(404, "404 page not found\n"),
+        ["healthz" | "livez" | "readyz" | "version" | "api" | "apis" | "openapi", ..] | [] if !reading => {
+            return Err(crate::service::method_not_allowed());
+        }
+        _ => not_found(),
     };
     Ok(reply.into_response())
+}
+
+/// The answer to a path of which nothing is known.
+pub(crate) fn not_found() -> Reply {
+    Reply::plain(404, "404 page not found\n")
 }
 
 fn version() -> Value {
@@ -164,8 +172,13 @@ fn discovery(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Resul
         (["apis", group, version], _) => catalog.resource_list(group, version),
         _ => None,
     };
-    let document = document.ok_or_else(ApiError::no_such_resource)?;
-    Ok(Reply::json(200, &document).into_response())
+    let reply = match (document, parts) {
+        (Some(document), _) => Reply::json(200, &document),
+        // A group that is not served is nobody's; one that is answers for its versions.
+        (None, ["apis", group, ..]) if catalog.group(group).is_none() => not_found(),
+        (None, _) => return Err(ApiError::no_such_resource()),
+    };
+    Ok(reply.into_response())
 }
 
 fn authority(request: &Request<Bytes>) -> String {

@@ -51,7 +51,7 @@ impl CompiledSchema {
     /// Compiles the rules of a schema. Those that do not compile were refused with the definition; should
     /// one be met all the same, it fails every object.
     pub(crate) fn new(schema: Schema) -> Self {
-        let rules = cel::Rules::compile(&schema);
+        let rules = cel::Rules::compile(&schema, true);
         CompiledSchema { schema: SchemaRef::new(schema), rules }
     }
 

@@ -2,7 +2,7 @@
 //! that hold for any schema and object.
 
 use super::*;
-use crate::field::FieldError;
+use crate::field::{FieldError, Path};
 use serde_json::json;
 
 /// Objects that were sent to a real server, with what it said: the stored object, or the causes.
@@ -19,6 +19,27 @@ const RULES: &str = include_str!("golden/rules.json");
 #[test]
 fn rules_are_evaluated_as_kubernetes_evaluates_them() {
     check_golden(RULES);
+}
+
+/// Schemas that a real server was asked to make definitions of, with what it said.
+const SCHEMAS: &str = include_str!("golden/schemas.json");
+
+#[test]
+fn schemas_are_judged_as_kubernetes_judges_them() {
+    let cases: Vec<Value> = serde_json::from_str(SCHEMAS).unwrap();
+    let spec = Path::of("spec");
+    let validation = spec.field("validation");
+    let at = validation.field("openAPIV3Schema");
+    let mut differences = Vec::new();
+    for case in &cases {
+        let errors = causes(&check_crd_schema(&case["schema"], &at, case["status"] == true));
+        let expected = case["crd"].get("errors").cloned().unwrap_or_else(|| json!([]));
+        if errors != expected {
+            let name = &case["name"];
+            differences.push(format!("{name}\n  expected {expected}\n  actual   {errors}\n"));
+        }
+    }
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.concat());
 }
 
 fn check_golden(text: &str) {

@@ -199,6 +199,24 @@ pub(crate) fn validate_finalizers(finalizers: &Value, path: &Path<'_>, errors: &
     }
 }
 
+/// Checks that finalizers are those of Kubernetes itself or name their owner, as most built-in kinds want it.
+pub(crate) fn validate_standard_finalizers(object: &Value, errors: &mut Vec<FieldError>) {
+    let path = METADATA.field("finalizers");
+    let names = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+    for (index, name) in names.filter_map(Value::as_str).enumerate() {
+        validate_standard_finalizer(name, &path.index(index), errors);
+    }
+}
+
+/// Checks that a finalizer is one of Kubernetes itself or names its owner.
+pub(crate) fn validate_standard_finalizer(name: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&name);
+    if !name.contains('/') && !standard {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.push(FieldError::invalid(path, &name.into(), detail));
+    }
+}
+
 fn validate_no_new_finalizers(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let set = |list: &Value| -> BTreeSet<String> {
         list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()

@@ -1,11 +1,12 @@
 //! The kinds that are not workloads.
 //!
-//! On create the caller checks `metadata` before a kind's `validate`. On update it does what the real
+//! On create the caller checks `metadata` (and [`wants_standard_finalizers`]) before a kind's `validate`. On update it does what the real
 //! server does for all kinds (metadata as if new, then what the update changes), and each kind's
 //! `validate_update` repeats the metadata checks that its own strategy repeats: the `causes` of a refusal
 //! list them as often as kube-apiserver does.
 
 pub(crate) mod claim;
+pub(crate) mod class_defaults;
 mod config_map;
 pub(crate) mod crd;
 mod diff;
@@ -25,6 +26,7 @@ pub(crate) mod service;
 mod service_account;
 mod storage_class;
 mod volume;
+mod volume_source;
 mod webhook_client;
 mod webhooks;
 
@@ -33,6 +35,7 @@ mod tests;
 
 use super::Rules;
 use super::json::{ensure_object, is_empty};
+use super::names::object_meta::validate_standard_finalizers;
 use super::names::{NameCheck, validate_object_meta, validate_object_meta_update};
 use crate::field::{FieldError, Path};
 use serde_json::Value;
@@ -69,6 +72,18 @@ pub(crate) fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
     })
 }
 
+/// Whether finalizers of this built-in kind must be standard or qualified names. The caller checks it
+/// with [`validate_standard_finalizers`], on create and on update, after the rest of the metadata.
+pub(crate) fn wants_standard_finalizers(group: &str, kind: &str) -> bool {
+    !matches!(
+        (group, kind),
+        ("", "Event")
+            | ("apiextensions.k8s.io" | "admissionregistration.k8s.io", _)
+            | ("coordination.k8s.io", "Lease")
+            | ("policy", "PodDisruptionBudget")
+    )
+}
+
 /// The strategy's own check of what an update does to the metadata.
 fn check_meta_again(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     validate_object_meta_update(new, old, errors);
@@ -77,6 +92,7 @@ fn check_meta_again(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
 /// The strategy's own check of the metadata as of a new object.
 fn check_new_meta_again(new: &Value, namespaced: bool, name: NameCheck, errors: &mut Vec<FieldError>) {
     validate_object_meta(new, namespaced, name, errors);
+    validate_standard_finalizers(new, errors);
 }
 
 /// How many bytes a base64 text stands for.

@@ -136,7 +136,9 @@ fn validate_port(port: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
                 if end < number {
                     refuse_end(errors, number, "must be greater than or equal to `port`");
                 }
-                port_number(end).iter().for_each(|why| refuse_end(errors, end, why));
+                for why in port_number(end) {
+                    refuse_end(errors, end, &why);
+                }
             }
         }
         None => {

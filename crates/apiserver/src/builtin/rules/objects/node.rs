@@ -37,7 +37,7 @@ fn default(object: &mut Value) {
     if let Some(spec) = ensure_object(object, "spec") {
         let single = text(spec, "podCIDR").to_owned();
         let first = list(spec, "podCIDRs").first().and_then(Value::as_str).unwrap_or("").to_owned();
-        if first.is_empty() && !single.is_empty() {
+        if !single.is_empty() && first != single {
             put(spec, "podCIDRs", vec![single]);
         } else if single.is_empty() && !first.is_empty() {
             put(spec, "podCIDR", first);

@@ -1,7 +1,7 @@
 //! `ValidatingWebhookConfiguration` and `MutatingWebhookConfiguration`.
 
 use super::webhook_client::{validate_service, validate_url};
-use super::{check_new_meta_again, is_unset};
+use super::{is_unset, validate_object_meta};
 use crate::builtin::rules::json::{
     bump_generation, default_to, int, list, list_mut, object_mut, same_field, set, set_generation, text,
 };
@@ -76,7 +76,7 @@ fn validate(object: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn validate_update(new: &Value, _old: &Value, errors: &mut Vec<FieldError>) {
-    check_new_meta_again(new, false, dns1123_subdomain, errors);
+    validate_object_meta(new, false, dns1123_subdomain, errors);
     validate(new, errors);
 }
 
@@ -222,7 +222,7 @@ fn validate_review_versions(hook: &Value, path: &Path<'_>, errors: &mut Vec<Fiel
         errors.push(FieldError::required(&path, detail));
         return;
     }
-    super::crd::validate_review_versions(versions, REVIEW_VERSIONS, &path, errors);
+    super::crd::validate::validate_review_versions(versions, REVIEW_VERSIONS, &path, errors);
 }
 
 fn validate_conditions(hook: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {

@@ -37,6 +37,20 @@ pub(crate) fn default_pod(pod: &mut Value) {
         }
         round_up(status, "allocatedResources");
         round_up_resources(status);
+        mirror_addresses(status);
+    }
+}
+
+/// `podIP` is the first of `podIPs`; a client may know of only one of the two fields.
+fn mirror_addresses(status: &mut Value) {
+    let first = status.pointer("/podIPs/0").map_or("", |address| text(address, "ip"));
+    let only = text(status, "podIP");
+    if only.is_empty() && !first.is_empty() {
+        let first = first.to_owned();
+        put(status, "podIP", first);
+    } else if only != first {
+        let addresses = json!([{"ip": only}]);
+        put(status, "podIPs", addresses);
     }
 }
 

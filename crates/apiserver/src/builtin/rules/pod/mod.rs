@@ -1,8 +1,12 @@
 //! Pods, and the pod templates inside workloads.
 
 pub(crate) mod admit;
+pub(crate) mod binding;
 pub(crate) mod conditions;
 pub(crate) mod defaults;
+pub(crate) mod deletion;
+pub(crate) mod ephemeral;
+pub(crate) mod eviction;
 mod image;
 pub(crate) mod internal;
 pub(crate) mod prepare;

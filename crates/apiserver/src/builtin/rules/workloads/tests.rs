@@ -1,6 +1,6 @@
 //! Objects as a real kube-apiserver v1.36.3 stored them, against what these rules make of the same input.
 
-use super::super::pod::admit::{Surroundings, admit_pod};
+use super::super::pod::admit::{Surroundings, admit_pod, admit_pod_update};
 use super::super::{Env, Rules, rules};
 use serde_json::{Value, json};
 
@@ -129,4 +129,91 @@ fn bad_objects_are_refused_in_the_real_servers_words() {
         }
     }
     assert!(wrong.is_empty(), "{} cases differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Sets the value at a path such as `spec/containers/0/image`; `-` appends, null removes.
+fn change(object: &mut Value, path: &str, value: &Value) {
+    let (head, rest) = path.split_once('/').map_or((path, None), |(head, rest)| (head, Some(rest)));
+    let slot = match object {
+        Value::Array(items) if head == "-" => return items.push(value.clone()),
+        Value::Array(items) => &mut items[head.parse::<usize>().unwrap()],
+        Value::Object(map) if rest.is_none() && value.is_null() => {
+            map.remove(head);
+            return;
+        }
+        Value::Object(map) => map.entry(head).or_insert_with(|| json!({})),
+        _ => panic!("no such path"),
+    };
+    match rest {
+        Some(rest) => change(slot, rest, value),
+        None => *slot = value.clone(),
+    }
+}
+
+/// Applies a JSON merge patch.
+fn merge(object: &mut Value, patch: &Value) {
+    let (Value::Object(map), Value::Object(patch)) = (&mut *object, patch) else {
+        *object = patch.clone();
+        return;
+    };
+    for (key, value) in patch {
+        match (value, map.get_mut(key)) {
+            (Value::Null, _) => drop(map.remove(key)),
+            (Value::Object(_), Some(inner @ Value::Object(_))) => merge(inner, value),
+            _ => drop(map.insert(key.clone(), value.clone())),
+        }
+    }
+}
+
+fn update(mut new: Value, old: &Value, status: bool) -> Result<Value, Vec<String>> {
+    let rules = rules_of(&new);
+    (rules.default)(&mut new);
+    let mut errors = Vec::new();
+    if status {
+        (rules.prepare_status)(&mut new, old, &env());
+        (rules.validate_status)(&new, old, &mut errors);
+    } else {
+        if new["kind"] == "Pod" {
+            admit_pod_update(&mut new, old, &surroundings());
+        }
+        (rules.prepare_update)(&mut new, old, &env());
+        (rules.validate_update)(&new, old, &mut errors);
+    }
+    if errors.is_empty() { Ok(new) } else { Err(errors.iter().map(ToString::to_string).collect()) }
+}
+
+#[test]
+fn updates_keep_and_refuse_what_the_real_server_does() {
+    let groups: Vec<Value> = serde_json::from_str(include_str!("../fixtures/updates.json")).unwrap();
+    let mut wrong = Vec::new();
+    for group in groups {
+        let old = &group["object"];
+        for write in group["writes"].as_array().unwrap() {
+            let mut new = old.clone();
+            for (path, value) in write["change"].as_object().unwrap() {
+                change(&mut new, path, value);
+            }
+            let ours = update(new, old, write.get("subresource").is_some());
+            let what = format!("{} {}", old["kind"], write["change"]);
+            match (ours, write.get("result")) {
+                (Ok(ours), Some(patch)) => {
+                    let mut real = old.clone();
+                    merge(&mut real, patch);
+                    let differences = differences(&ours, &real);
+                    if !differences.is_empty() {
+                        wrong.push(format!("{what}: {differences:#?}"));
+                    }
+                }
+                (Ok(_), None) => wrong.push(format!("{what}: accepted, real {}", write["causes"])),
+                (Err(ours), Some(_)) => wrong.push(format!("{what}: refused {ours:#?}")),
+                (Err(ours), None) => {
+                    let real: Vec<String> = serde_json::from_value(write["causes"].clone()).unwrap();
+                    if ours != real {
+                        wrong.push(format!("{what}: refused {ours:#?}, real {real:#?}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} writes differ:\n{}", wrong.len(), wrong.join("\n"));
 }
