@@ -199,7 +199,7 @@ async fn delete_key(
         check_preconditions(kind, &live, options)?;
         admit::delete(server, call, key, options, &live).await?;
         let decision = decide(kind, live, options, server.clock.now());
-        let (mut tree, fate) = match decision {
+        let (tree, fate) = match decision {
             Decision::Nothing => return Ok(Deleted::Marked(stored)),
             Decision::Mark(tree) => (tree, Fate::Kept),
             Decision::Remove(tree) => (tree, Fate::Removed),
@@ -207,8 +207,7 @@ async fn delete_key(
         if options.dry_run {
             return Ok(Deleted::DryRun(tree, fate == Fate::Removed));
         }
-        kind.to_stored(&mut tree);
-        match server.store.commit(&kind.collection, key, Some(stored.revision), tree, fate) {
+        match server.store.commit(&kind.collection, key, Some(stored.revision), &kind.stored(&tree), fate) {
             Ok(object) if fate == Fate::Removed => return Ok(Deleted::Gone(object)),
             Ok(object) => return Ok(Deleted::Marked(object)),
             Err(Refused::Changed(_)) => {}

@@ -7,6 +7,7 @@ use crate::store::{CollectionId, Object, Revision};
 use crate::table::Printer;
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// One resource at one version.
@@ -267,7 +268,9 @@ impl Kind {
         if self.collection != other.collection {
             return None;
         }
-        other.to_stored(&mut value);
+        if let Cow::Owned(stored) = other.stored(&value) {
+            value = stored;
+        }
         if let Value::Object(tree) = &mut value {
             self.stamp(tree);
         }
@@ -277,10 +280,13 @@ impl Kind {
         Some(value)
     }
 
-    /// Brings a tree of this version into the form that is stored.
-    pub(crate) fn to_stored(&self, value: &mut Value) {
+    /// A tree of this version in the form that is stored.
+    pub(crate) fn stored<'a>(&self, value: &'a Value) -> Cow<'a, Value> {
         if self.group == "events.k8s.io" && self.builtin().is_some() {
-            crate::builtin::rules::objects::event::to_core(value);
+            let mut stored = value.clone();
+            crate::builtin::rules::objects::event::to_core(&mut stored);
+            return Cow::Owned(stored);
         }
+        Cow::Borrowed(value)
     }
 }

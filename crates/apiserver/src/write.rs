@@ -147,9 +147,7 @@ async fn store_new(
         }
         return Ok(Written::DryRun(object.take()));
     }
-    let mut stored = object.clone();
-    kind.to_stored(&mut stored);
-    match server.store.commit(&kind.collection, &key, None, stored, Fate::Kept) {
+    match server.store.commit(&kind.collection, &key, None, &kind.stored(object), Fate::Kept) {
         Ok(object) => Ok(Written::Stored(object)),
         Err(Refused::Changed(_)) => Err(ApiError::already_exists(&kind.resource(), &name)),
         Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
@@ -406,8 +404,7 @@ async fn finish(
         return Ok(Some(Written::Stored(stored.clone())));
     }
     let fate = if crate::delete::is_complete(kind, &new) { Fate::Removed } else { Fate::Kept };
-    kind.to_stored(&mut new);
-    match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), new, fate) {
+    match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), &kind.stored(&new), fate) {
         Ok(object) => Ok(Some(Written::Stored(object))),
         Err(Refused::Changed(_)) => Ok(None),
         Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
