@@ -5,14 +5,17 @@ use crate::builtin::tables;
 use crate::discovery::{self, Catalog};
 use crate::kind::{Kind, Nature};
 use crate::negotiate;
+use crate::openapi;
 use crate::request::Target;
 use crate::respond::Reply;
+use crate::schema::{self, Published};
 use crate::server::Server;
 use crate::status::ApiError;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The Kubernetes release whose behaviour this server has.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
@@ -236,7 +239,61 @@ fn paths(catalog: &Catalog<'_>) -> Value {
     json!({"paths": paths})
 }
 
+/// `/openapi/v3`: the index, or the document of one group and version.
 fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
-    let _ = (server, parts, request);
-    Err(ApiError::no_such_resource())
+    let kinds = server.registry.all();
+    let resources: Vec<discovery::Resource> = kinds.iter().map(|kind| resource(kind)).collect();
+    let catalog = Catalog::new(&resources);
+    let revision = |resource: &discovery::Resource| {
+        let custom = kinds.iter().find(|kind| {
+            kind.group == resource.group && kind.version == resource.version && kind.plural == resource.plural
+        });
+        custom.and_then(|kind| kind.custom()).map_or_else(String::new, |custom| custom.open_api.to_string())
+    };
+    let wanted = match parts {
+        [] => {
+            let documents = catalog.group_versions().map(|(group, version, resources)| {
+                (group, version, openapi::document_hash(resources, &revision))
+            });
+            return Ok(Reply::json(200, &openapi::index(documents)).into_response());
+        }
+        ["api", version] => ("", *version),
+        ["apis", group, version] => (*group, *version),
+        _ => return Ok(not_found().into_response()),
+    };
+    let found = catalog.group_versions().find(|(group, version, _)| (*group, *version) == wanted);
+    let Some((group, version, resources)) = found else { return Ok(not_found().into_response()) };
+    let definition = |name: &str| definition(&kinds, name);
+    let document = openapi::document(group, version, resources, definition);
+    let mut response = tagged(document.to_string().into(), "application/json", request);
+    if request.uri().query().is_some_and(|query| query.contains("hash=")) {
+        let immutable = HeaderValue::from_static("public, immutable");
+        response.headers_mut().insert(header::CACHE_CONTROL, immutable);
+    }
+    Ok(response)
+}
+
+/// A schema by its name: a built-in one, or one of a custom kind or its list.
+fn definition(kinds: &[Arc<Kind>], name: &str) -> Option<Value> {
+    if let Some(found) = tables::definition(name) {
+        return serde_json::from_str(tables::openapi(found)).ok();
+    }
+    kinds.iter().find_map(|kind| {
+        let custom = kind.custom()?;
+        let own = custom_definition(&kind.group, &kind.version, &kind.kind);
+        let published = Published {
+            group: &kind.group,
+            version: &kind.version,
+            kind: &kind.kind,
+            list_kind: &kind.list_kind,
+            definition: &own,
+        };
+        if name == own {
+            Some(schema::publish(&custom.open_api, &published))
+        } else if name.strip_suffix("List") == Some(&own) {
+            Some(schema::publish_list(&published))
+        } else {
+            None
+        }
+    })
 }

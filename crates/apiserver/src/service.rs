@@ -138,8 +138,12 @@ async fn dispatch(
         let reply = parts::answer(&server, &call, &name, &method).await;
         return finish(&call, reply);
     }
-    if review::is_review(&call.kind) {
-        let reply = review::answer(&server, &call, &method);
+    if let Some(review) = review::review(&call.kind) {
+        let reply = review::answer(&server, &call, review, &method);
+        return finish(&call, reply);
+    }
+    if call.kind.kind == "Binding" && call.kind.builtin().is_some() {
+        let reply = if method == Method::POST { parts::bind(&server, &call, "").await } else { Err(method_not_allowed()) };
         return finish(&call, reply);
     }
     let verb = verb(&method, call.name.is_some(), watch_path).ok_or_else(method_not_allowed)?;

@@ -28,7 +28,7 @@ mod tests;
 
 pub(crate) use coerce::{Malformed, fit};
 pub(crate) use defaults::apply_defaults;
-pub(crate) use openapi::publish;
+pub(crate) use openapi::{Published, publish, publish_list};
 pub(crate) use prune::prune;
 pub(crate) use read::read;
 pub(crate) use structural::check_crd_schema;
