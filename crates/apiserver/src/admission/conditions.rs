@@ -9,7 +9,7 @@
 use super::hook::FailurePolicy;
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::common::ast::{
-    CallExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators,
+    CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, MapExpr, StructExpr, operators,
 };
 use kube_cel::cel::objects::{Key, Map as CelMap};
 use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
@@ -44,6 +44,8 @@ struct Compiled {
     expression: IdedExpr,
     /// Which variables it mentions: the others need no conversion.
     mentions: [bool; 3],
+    /// Fields selected directly from variables, in order: where the variable is null, that is what fails.
+    selections: Vec<(String, String)>,
 }
 
 const VARIABLES: [&str; 3] = ["object", "oldObject", "request"];
@@ -111,8 +113,9 @@ fn compile(text: &str) -> Result<Compiled, ConditionError> {
     }
     let mentions = VARIABLES.map(|name| references.has_variable(name));
     let mut expression = program.expression().clone();
-    select_by_index(&mut expression);
-    Ok(Compiled { expression, mentions })
+    let mut selections = Vec::new();
+    select_by_index(&mut expression, &mut selections);
+    Ok(Compiled { expression, mentions, selections })
 }
 
 fn evaluate(compiled: &Compiled, inputs: Inputs<'_>) -> Result<bool, String> {
@@ -127,6 +130,15 @@ fn evaluate(compiled: &Compiled, inputs: Inputs<'_>) -> Result<bool, String> {
     match context.resolve(&compiled.expression) {
         Ok(Cel::Bool(holds)) => Ok(holds),
         Ok(other) => Err(format!("must evaluate to bool but got {}", other.type_of())),
+        Err(ExecutionError::NoSuchOverload) => {
+            let is_null = |name: &str| {
+                let given = VARIABLES.iter().position(|variable| *variable == name);
+                name == "namespaceObject" || given.is_some_and(|index| values[index].is_none())
+            };
+            let selected = compiled.selections.iter().find(|(name, _)| is_null(name));
+            Err(selected
+                .map_or_else(|| "no such overload".to_owned(), |(_, field)| format!("no such key: {field}")))
+        }
         Err(error) => Err(word(&error)),
     }
 }
@@ -135,10 +147,7 @@ fn evaluate(compiled: &Compiled, inputs: Inputs<'_>) -> Result<bool, String> {
 fn word(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::UnsupportedIndex(Cel::String(key), _) => format!("no such key: {key}"),
-        ExecutionError::NoSuchOverload | ExecutionError::UnsupportedIndex(..) => {
-            "no such overload".to_owned()
-        }
+        ExecutionError::UnsupportedIndex(..) => "no such overload".to_owned(),
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
         ExecutionError::Overflow(..) => "integer overflow".to_owned(),
@@ -153,47 +162,50 @@ fn word(error: &ExecutionError) -> String {
 
 /// Writes `a.b` as `a["b"]`: the evaluator lets the former be false where `a` is null or no map, which
 /// must be an error.
-fn select_by_index(node: &mut IdedExpr) {
+fn select_by_index(node: &mut IdedExpr, found: &mut Vec<(String, String)>) {
+    let mut each = |child: &mut IdedExpr| select_by_index(child, found);
     match &mut node.expr {
         Expr::Select(select) => {
-            select_by_index(&mut select.operand);
-            if !select.test {
-                let operand = std::mem::take(&mut *select.operand);
-                let field = LiteralValue::String(select.field.as_str().into());
-                let field = IdedExpr { id: node.id, expr: Expr::Literal(field) };
-                let func_name = operators::INDEX.to_owned();
-                node.expr = Expr::Call(CallExpr { func_name, target: None, args: vec![operand, field] });
+            each(&mut select.operand);
+            if select.test {
+                return;
             }
+            if let Expr::Ident(variable) = &select.operand.expr {
+                found.push((variable.clone(), select.field.clone()));
+            }
+            let operand = std::mem::take(&mut *select.operand);
+            let field = LiteralValue::String(select.field.as_str().into());
+            let field = IdedExpr { id: node.id, expr: Expr::Literal(field) };
+            let func_name = operators::INDEX.to_owned();
+            node.expr = Expr::Call(CallExpr { func_name, target: None, args: vec![operand, field] });
         }
         Expr::Call(call) => {
-            call.target.iter_mut().for_each(|target| select_by_index(target));
-            call.args.iter_mut().for_each(select_by_index);
+            call.target.iter_mut().map(|target| &mut **target).chain(&mut call.args).for_each(each);
         }
-        Expr::List(list) => list.elements.iter_mut().for_each(select_by_index),
-        Expr::Map(map) => map.entries.iter_mut().for_each(entry_by_index),
-        Expr::Struct(fields) => fields.entries.iter_mut().for_each(entry_by_index),
-        Expr::Comprehension(comprehension) => {
-            for part in [
-                &mut comprehension.iter_range,
-                &mut comprehension.accu_init,
-                &mut comprehension.loop_cond,
-                &mut comprehension.loop_step,
-                &mut comprehension.result,
-            ] {
-                select_by_index(part);
+        Expr::List(list) => list.elements.iter_mut().for_each(each),
+        Expr::Map(MapExpr { entries }) | Expr::Struct(StructExpr { entries, .. }) => {
+            for entry in entries {
+                match &mut entry.expr {
+                    EntryExpr::StructField(field) => each(&mut field.value),
+                    EntryExpr::MapEntry(entry) => {
+                        [&mut entry.key, &mut entry.value].into_iter().for_each(&mut each);
+                    }
+                }
             }
         }
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
-    }
-}
-
-fn entry_by_index(entry: &mut IdedEntryExpr) {
-    match &mut entry.expr {
-        EntryExpr::StructField(field) => select_by_index(&mut field.value),
-        EntryExpr::MapEntry(entry) => {
-            select_by_index(&mut entry.key);
-            select_by_index(&mut entry.value);
+        Expr::Comprehension(parts) => {
+            let parts = &mut **parts;
+            [
+                &mut parts.iter_range,
+                &mut parts.accu_init,
+                &mut parts.loop_cond,
+                &mut parts.loop_step,
+                &mut parts.result,
+            ]
+            .into_iter()
+            .for_each(each);
         }
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
     }
 }
 
