@@ -12,7 +12,8 @@ use kube_cel::cel::common::ast::{
     CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, MapExpr, StructExpr, operators,
 };
 use kube_cel::cel::objects::{Key, Map as CelMap};
-use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
+use kube_cel::cel::parser::Parser;
+use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,8 +45,8 @@ struct Compiled {
     expression: IdedExpr,
     /// Which variables it mentions: the others need no conversion.
     mentions: [bool; 3],
-    /// Fields selected directly from variables, in order: where the variable is null, that is what fails.
-    selections: Vec<(String, String)>,
+    /// What fields are selected from, inner ones first, to find the one that a failure is about.
+    selections: Vec<(IdedExpr, String)>,
 }
 
 const VARIABLES: [&str; 3] = ["object", "oldObject", "request"];
@@ -105,14 +106,15 @@ impl Conditions {
 }
 
 fn compile(text: &str) -> Result<Compiled, ConditionError> {
-    let program = Program::compile(text)
-        .map_err(|errors| ConditionError::Failed(format!("compilation failed: {errors}")))?;
-    let references = program.references();
+    let parser = Parser::default().enable_optional_syntax(true);
+    let parsed = parser.parse(text);
+    let mut expression =
+        parsed.map_err(|errors| ConditionError::Failed(format!("compilation failed: {errors}")))?;
+    let references = expression.references();
     if references.has_variable("authorizer") {
         return Err(ConditionError::Authorizer);
     }
     let mentions = VARIABLES.map(|name| references.has_variable(name));
-    let mut expression = program.expression().clone();
     let mut selections = Vec::new();
     select_by_index(&mut expression, &mut selections);
     Ok(Compiled { expression, mentions, selections })
@@ -131,13 +133,11 @@ fn evaluate(compiled: &Compiled, inputs: Inputs<'_>) -> Result<bool, String> {
         Ok(Cel::Bool(holds)) => Ok(holds),
         Ok(other) => Err(format!("must evaluate to bool but got {}", other.type_of())),
         Err(ExecutionError::NoSuchOverload) => {
-            let is_null = |name: &str| {
-                let given = VARIABLES.iter().position(|variable| *variable == name);
-                name == "namespaceObject" || given.is_some_and(|index| values[index].is_none())
-            };
-            let selected = compiled.selections.iter().find(|(name, _)| is_null(name));
-            Err(selected
-                .map_or_else(|| "no such overload".to_owned(), |(_, field)| format!("no such key: {field}")))
+            let holds_no_fields =
+                |from: &IdedExpr| !matches!(context.resolve(from), Ok(Cel::Map(_)) | Err(_));
+            let mut selections = compiled.selections.iter();
+            let absent = selections.find(|(from, _)| holds_no_fields(from)).map(|(_, field)| field);
+            Err(absent.map_or_else(|| "no such overload".to_owned(), |field| format!("no such key: {field}")))
         }
         Err(error) => Err(word(&error)),
     }
@@ -160,9 +160,9 @@ fn word(error: &ExecutionError) -> String {
     }
 }
 
-/// Writes `a.b` as `a["b"]`: the evaluator lets the former be false where `a` is null or no map, which
-/// must be an error.
-fn select_by_index(node: &mut IdedExpr, found: &mut Vec<(String, String)>) {
+/// Writes `a.b` as `a["b"]`, and `a.?b` as `a[?"b"]`: for the evaluator the former is false where `a` is no
+/// map, which must be an error, and the latter an error where `a` has no `b`, which must be none.
+fn select_by_index(node: &mut IdedExpr, found: &mut Vec<(IdedExpr, String)>) {
     let mut each = |child: &mut IdedExpr| select_by_index(child, found);
     match &mut node.expr {
         Expr::Select(select) => {
@@ -170,16 +170,17 @@ fn select_by_index(node: &mut IdedExpr, found: &mut Vec<(String, String)>) {
             if select.test {
                 return;
             }
-            if let Expr::Ident(variable) = &select.operand.expr {
-                found.push((variable.clone(), select.field.clone()));
-            }
             let operand = std::mem::take(&mut *select.operand);
+            found.push((operand.clone(), select.field.clone()));
             let field = LiteralValue::String(select.field.as_str().into());
             let field = IdedExpr { id: node.id, expr: Expr::Literal(field) };
             let func_name = operators::INDEX.to_owned();
             node.expr = Expr::Call(CallExpr { func_name, target: None, args: vec![operand, field] });
         }
         Expr::Call(call) => {
+            if call.func_name == operators::OPT_SELECT {
+                operators::OPT_INDEX.clone_into(&mut call.func_name);
+            }
             call.target.iter_mut().map(|target| &mut **target).chain(&mut call.args).for_each(each);
         }
         Expr::List(list) => list.elements.iter_mut().for_each(each),

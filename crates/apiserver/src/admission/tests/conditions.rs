@@ -46,6 +46,17 @@ fn conditions_see_the_request_and_its_objects() {
     check("has(object.data) && object.data.exists(k, k == 'a')", true);
     check("!has(object.metadata.labels) || object.metadata.labels['a'] == 'b'", true);
     check("object.data.zzz == 'x' || true", true);
+    check("object.data.zzz == 'x' && false", false);
+    check("has(oldObject.data)", false);
+    check("object.data.all(k, object.data[k] == '1')", true);
+    check("object.data.map(k, k) == ['a']", true);
+    check("object.data.filter(k, true).size() == 1", true);
+    check("object.metadata.?labels.orValue({}) == {}", true);
+    check("object.?data.a.orValue('x') == '1'", true);
+    check("quantity('1Gi').isGreaterThan(quantity('1Mi'))", true);
+    check("'abc'.find('b') == 'b'", true);
+    check("object.data.a != null", true);
+    check("timestamp('2026-01-01T00:00:00Z').getFullYear() > 2000", true);
 }
 
 #[test]
@@ -69,6 +80,27 @@ fn failing_conditions_refuse_in_the_words_of_kubernetes() {
     check(
         &["request.subResource == ''"],
         expect!["expression 'request.subResource == ''' resulted in error: no such key: subResource"],
+    );
+    check(
+        &["has(oldObject.data.a)"],
+        expect!["expression 'has(oldObject.data.a)' resulted in error: no such key: data"],
+    );
+    check(
+        &["object.data.a.b == 1"],
+        expect!["expression 'object.data.a.b == 1' resulted in error: no such key: b"],
+    );
+    check(
+        &["object.data['b'] == '1'"],
+        expect!["expression 'object.data['b'] == '1'' resulted in error: no such key: b"],
+    );
+    check(
+        &["object.data.a > 1"],
+        expect!["expression 'object.data.a > 1' resulted in error: no such overload"],
+    );
+    check(&["!object.data"], expect!["expression '!object.data' resulted in error: no such overload"]);
+    check(
+        &["[1,2][5] == 1"],
+        expect!["expression '[1,2][5] == 1' resulted in error: index out of bounds: 5"],
     );
     check(&["1/0 == 1"], expect!["expression '1/0 == 1' resulted in error: division by zero"]);
     check(
