@@ -50,8 +50,9 @@ static TIME: LazyLock<Regex> =
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b10\.96\.\d{1,3}\.\d{1,3}\b"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d+[smhdy])+$"));
 /// Revisions that messages speak of.
-static VERSION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(ResourceVersion in (?:precondition|object meta): )(\d+)"));
+static VERSION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(ResourceVersion in (?:the )?(?:precondition|object meta|record)(?:: | \())(\d+)")
+});
 /// Texts whose variable part carries no fact worth keeping.
 static CHANCE: LazyLock<[(Regex, &str); 5]> = LazyLock::new(|| {
     [

@@ -127,6 +127,8 @@ pub(crate) struct Step {
     pub(crate) ignore: Vec<String>,
     /// The order of these lists in the body is not compared.
     pub(crate) unordered: Vec<String>,
+    /// The answer is a Status whose causes come in any order, in its message too.
+    pub(crate) unordered_causes: bool,
     /// The answer is not compared at all.
     pub(crate) uncompared: bool,
     /// Differences that DIFFERENCES.md lists, by id, with the places in the answer where they show.
