@@ -148,7 +148,20 @@ impl<'c> Run<'c> {
         }
     }
 
+    /// Sends the request, again where the server asks for it: kube-apiserver does while it takes over a changed definition.
     async fn send(&mut self, step: &Step) -> Result<Answer, String> {
+        let deadline = Instant::now() + SETTLE_PATIENCE;
+        loop {
+            let answer = self.send_once(step).await?;
+            let asked = answer.status == 429 && answer.headers.contains_key("retry-after");
+            if !asked || Instant::now() > deadline {
+                return Ok(answer);
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    async fn send_once(&mut self, step: &Step) -> Result<Answer, String> {
         let (method, path) = step.target();
         let path = self.fill_path(path);
         let mut request = http::Request::builder().method(method).uri(&path);
