@@ -21,6 +21,14 @@ pub(crate) struct Trace {
     pub(crate) steps: Vec<Step>,
 }
 
+impl Trace {
+    /// What waits for controllers starts first, and before definitions come and go: each makes the real garbage
+    /// collector pause and look again at what there is.
+    pub(crate) fn urgency(&self) -> (bool, bool) {
+        (!self.kinds.is_empty(), self.steps.iter().all(|step| step.until.is_none()))
+    }
+}
+
 /// A `CustomResourceDefinition` in short. Its plural is the lower-case kind with an s, its group `{group}`, which no other
 /// run of any trace has; `{<plural>}` stands for the path of its objects in this trace's namespace.
 #[derive(Debug, Deserialize)]
