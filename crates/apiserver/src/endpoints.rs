@@ -8,7 +8,7 @@ use crate::negotiate;
 use crate::openapi;
 use crate::request::Target;
 use crate::respond::Reply;
-use crate::schema::{self, Published};
+use crate::schema::{self, PublishedKind};
 use crate::server::Server;
 use crate::status::ApiError;
 use bytes::Bytes;
@@ -118,7 +118,7 @@ fn resource(kind: &Kind) -> discovery::Resource {
         }
         Nature::Custom(custom) => {
             let hash = discovery::storage_version_hash(&kind.group, &custom.storage_version, &kind.kind);
-            (Some(Cow::Owned(hash)), Cow::Owned(custom_definition(&kind.group, &kind.version, &kind.kind)), true)
+            (Some(Cow::Owned(hash)), Cow::Owned(schema::model_name(&published(kind), &kind.kind)), true)
         }
     };
     let verbs = if kind.custom().is_some_and(|custom| custom.terminating) {
@@ -152,12 +152,6 @@ fn resource(kind: &Kind) -> discovery::Resource {
         definition,
         custom,
     }
-}
-
-/// The name of a custom kind's schema: its group's labels reversed, as Java packages are.
-fn custom_definition(group: &str, version: &str, kind: &str) -> String {
-    let reversed: Vec<&str> = group.split('.').rev().collect();
-    format!("{}.{version}.{kind}", reversed.join("."))
 }
 
 fn discovery(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
@@ -280,20 +274,20 @@ fn definition(kinds: &[Arc<Kind>], name: &str) -> Option<Value> {
     }
     kinds.iter().find_map(|kind| {
         let custom = kind.custom()?;
-        let own = custom_definition(&kind.group, &kind.version, &kind.kind);
-        let published = Published {
-            group: &kind.group,
-            version: &kind.version,
-            kind: &kind.kind,
-            list_kind: &kind.list_kind,
-            definition: &own,
-        };
-        if name == own {
-            Some(schema::publish(&custom.open_api, &published))
-        } else if name.strip_suffix("List") == Some(&own) {
-            Some(schema::publish_list(&published))
-        } else {
-            None
-        }
+        let selectable: Vec<&str> = custom.selectable.iter().map(String::as_str).collect();
+        let published = PublishedKind { selectable_fields: &selectable, ..published(kind) };
+        let own = [&kind.kind, &kind.list_kind].iter().any(|of| schema::model_name(&published, of) == name);
+        own.then(|| schema::publish(Some(&custom.open_api), &published).remove(name)).flatten()
     })
+}
+
+fn published(kind: &Kind) -> PublishedKind<'_> {
+    PublishedKind {
+        group: &kind.group,
+        version: &kind.version,
+        kind: &kind.kind,
+        list_kind: &kind.list_kind,
+        plural: &kind.plural,
+        selectable_fields: &[],
+    }
 }

@@ -26,9 +26,10 @@ mod values;
 #[cfg(test)]
 mod tests;
 
+// The facade: what the rest of the server uses of custom kinds' schemas.
 pub(crate) use coerce::{Malformed, fit};
 pub(crate) use defaults::apply_defaults;
-pub(crate) use openapi::{Published, publish, publish_list};
+pub(crate) use openapi::{PublishedKind, model_name, publish};
 pub(crate) use prune::prune;
 pub(crate) use read::read;
 pub(crate) use structural::check_crd_schema;
