@@ -26,5 +26,4 @@ pub(super) const RULES: Rules = Rules {
     validate_status: validate::status::validate,
     warnings: warnings::for_pod,
     name: names::dns1123_subdomain,
-    ..Rules::NONE
 };

@@ -138,10 +138,8 @@ fn validate_details(kind: &str, source: &Value, path: &Path<'_>, errors: &mut Er
                 errors.push(FieldError::invalid(&path.field("path"), &target.into(), why));
             }
         }
-        "rbd" | "cephfs" => {
-            if list(source, "monitors").is_empty() {
-                errors.push(FieldError::required(&path.field("monitors"), ""));
-            }
+        "rbd" | "cephfs" if list(source, "monitors").is_empty() => {
+            errors.push(FieldError::required(&path.field("monitors"), ""));
         }
         "downwardAPI" => {
             file_mode(errors, path, source, "defaultMode");
