@@ -9,6 +9,7 @@ pub(crate) mod ephemeral;
 pub(crate) mod eviction;
 mod image;
 pub(crate) mod internal;
+mod overlaps;
 pub(crate) mod prepare;
 mod resources;
 pub(crate) mod validate;
