@@ -1,7 +1,7 @@
 //! Absent fields of pods and pod templates.
 
 use super::super::json::{
-    default_nonzero, default_to, ensure_object, flag, int, list_mut, object_mut, put, set, take, text,
+    default_nonzero, default_to, ensure_object, flag, int, list_mut, object_mut, put, set, text,
 };
 use super::super::quantity::Quantity;
 use super::{image, resources};
@@ -262,10 +262,4 @@ fn round_up_resources(holder: &mut Value) {
         round_up(resources, "limits");
         round_up(resources, "requests");
     }
-}
-
-/// Removes what only the old name says, before a spec is compared or stored.
-pub(super) fn drop_service_account(spec: &mut Value) {
-    take(spec, "serviceAccountName");
-    take(spec, "serviceAccount");
 }
