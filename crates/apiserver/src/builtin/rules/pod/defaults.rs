@@ -28,6 +28,10 @@ pub(crate) fn default_pod(pod: &mut Value) {
         }
     }
     default_spec(spec);
+    // Negative periods were allowed once; they mean the shortest one. Templates keep them as they are.
+    if int(spec, "terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0) {
+        put(spec, "terminationGracePeriodSeconds", 1);
+    }
     if let Some(status) = object_mut(pod, "status") {
         for statuses in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
             for status in list_mut(status, statuses) {

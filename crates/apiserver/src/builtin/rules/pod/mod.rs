@@ -9,6 +9,7 @@ pub(crate) mod ephemeral;
 pub(crate) mod eviction;
 mod image;
 pub(crate) mod internal;
+mod overlaps;
 pub(crate) mod prepare;
 mod resources;
 pub(crate) mod validate;
@@ -26,5 +27,4 @@ pub(super) const RULES: Rules = Rules {
     validate_status: validate::status::validate,
     warnings: warnings::for_pod,
     name: names::dns1123_subdomain,
-    ..Rules::NONE
 };
