@@ -5,7 +5,8 @@
 //! garbage collector sees the owner go.
 
 use crate::admit;
-use crate::controllers::definitions::CLEANUP;
+use crate::builtin::rules::objects::crd;
+use crate::builtin::rules::pod::deletion::grace_period_seconds;
 use crate::field::{FieldError, Path};
 use crate::incoming;
 use crate::kind::Kind;
@@ -198,9 +199,21 @@ async fn delete_key(
         let live = kind.tree(&stored);
         check_preconditions(kind, &live, options)?;
         admit::delete(server, call, key, options, &live).await?;
-        let decision = decide(kind, live, options, server.clock.now());
+        if orphans_by_default(kind) && options.propagation.is_none() {
+            call.warn(ORPHANED_PODS);
+        }
+        let decision = decide(kind, live.clone(), options, server.clock.now());
         let (tree, fate) = match decision {
             Decision::Nothing => return Ok(Deleted::Marked(stored)),
+            Decision::Mark(tree) if tree == live => return Ok(Deleted::Marked(stored)),
+            Decision::MarkThenRemove(tree) if !options.dry_run => {
+                // The mark is a write of its own, which watches see; the next round removes.
+                match server.store.commit(&kind.collection, key, Some(stored.revision), &tree, Fate::Kept) {
+                    Ok(_) | Err(Refused::Changed(_)) => continue,
+                    Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
+                }
+            }
+            Decision::MarkThenRemove(tree) => (tree, Fate::Removed),
             Decision::Mark(tree) => (tree, Fate::Kept),
             Decision::Remove(tree) => (tree, Fate::Removed),
         };
@@ -243,9 +256,19 @@ enum Decision {
     Nothing,
     /// It becomes this, and waits.
     Mark(Value),
+    /// It is marked for good, and goes.
+    MarkThenRemove(Value),
     /// It goes; this is its last state.
     Remove(Value),
 }
+
+/// Kinds whose dependents stay when a deletion does not say.
+fn orphans_by_default(kind: &Kind) -> bool {
+    kind.kind == "Job" && kind.builtin().is_some()
+}
+
+const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set \
+     propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 fn decide(kind: &Kind, mut live: Value, options: &DeleteOptions, now: Timestamp) -> Decision {
     let deleting = live.pointer("/metadata/deletionTimestamp").is_some();
@@ -254,7 +277,10 @@ fn decide(kind: &Kind, mut live: Value, options: &DeleteOptions, now: Timestamp)
     }
     if kind.kind == "CustomResourceDefinition" && kind.builtin().is_some() && !deleting {
         set_propagation(&mut live, options.propagation);
-        return Decision::Mark(mark_definition(live, now));
+        bump_generation(&mut live);
+        live["metadata"]["deletionTimestamp"] = format_time(now).into();
+        crd::begin_deletion(&mut live, &format_time(now));
+        return Decision::Mark(live);
     }
     let grace = if kind.builtin().is_some() && kind.kind == "Pod" {
         match pod_grace(&mut live, options, deleting, now) {
@@ -265,11 +291,13 @@ fn decide(kind: &Kind, mut live: Value, options: &DeleteOptions, now: Timestamp)
     } else {
         None
     };
-    set_propagation(&mut live, options.propagation);
+    let held = finalizers(&live).iter().any(|f| f == ORPHAN || f == FOREGROUND);
+    let orphans = orphans_by_default(kind) && !held;
+    set_propagation(&mut live, options.propagation.or(orphans.then_some(Propagation::Orphan)));
     let waits = !finalizers(&live).is_empty();
     match grace {
         Some(seconds) if seconds > 0 || waits => Decision::Mark(live),
-        Some(_) => Decision::Remove(live),
+        Some(_) => Decision::MarkThenRemove(live),
         None if waits && deleting && live.pointer("/metadata/deletionGracePeriodSeconds") == Some(&json!(0)) => {
             Decision::Mark(live)
         }
@@ -290,30 +318,6 @@ fn decide_namespace(mut live: Value, options: &DeleteOptions, deleting: bool, no
     }
     let held = live.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|f| !f.is_empty());
     if held || !finalizers(&live).is_empty() { Decision::Nothing } else { Decision::Remove(live) }
-}
-
-/// A definition stays until its objects are gone.
-fn mark_definition(mut live: Value, now: Timestamp) -> Value {
-    mark(&mut live, now);
-    if let Some(metadata) = live.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("deletionGracePeriodSeconds");
-        let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
-        if let Some(finalizers) = finalizers.as_array_mut().filter(|f| !f.iter().any(|f| f == CLEANUP)) {
-            finalizers.push(CLEANUP.into());
-        }
-    }
-    let condition = json!({
-        "type": "Terminating",
-        "status": "True",
-        "reason": "InstanceDeletionPending",
-        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
-        "lastTransitionTime": format_time(now),
-    });
-    match live.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
-        Some(conditions) => conditions.push(condition),
-        None => live["status"]["conditions"] = json!([condition]),
-    }
-    live
 }
 
 enum Grace {
@@ -346,7 +350,7 @@ fn pod_grace(live: &mut Value, options: &DeleteOptions, deleting: bool, now: Tim
         live["metadata"]["deletionGracePeriodSeconds"] = period.into();
         return Grace::Marked(period);
     }
-    let period = crate::builtin::rules::pod::grace_seconds(live, options.grace_seconds);
+    let period = grace_period_seconds(live, options.grace_seconds);
     live["metadata"]["deletionTimestamp"] = format_time(now + SignedDuration::from_secs(period)).into();
     live["metadata"]["deletionGracePeriodSeconds"] = period.into();
     bump_generation(live);

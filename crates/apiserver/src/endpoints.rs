@@ -5,14 +5,17 @@ use crate::builtin::tables;
 use crate::discovery::{self, Catalog};
 use crate::kind::{Kind, Nature};
 use crate::negotiate;
+use crate::openapi;
 use crate::request::Target;
 use crate::respond::Reply;
+use crate::schema::{self, PublishedKind};
 use crate::server::Server;
 use crate::status::ApiError;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The Kubernetes release whose behaviour this server has.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
@@ -43,14 +46,20 @@ const ABSENT: &[(&str, &[&str])] = &[
 ];
 
 /// The refusal of a resource that Kubernetes has and this server has not.
-pub(crate) fn known_but_absent(target: &Target) -> Option<ApiError> {
+pub(crate) fn known_but_absent(target: &Target, method: &Method) -> Option<ApiError> {
     let exact = format!("{}/{}", target.group, target.version);
     let known = ABSENT.iter().any(|(group, plurals)| {
         (*group == target.group || *group == exact) && plurals.contains(&target.resource.as_str())
     });
     known.then(|| {
         let group = if target.group.is_empty() { String::new() } else { format!(".{}", target.group) };
-        ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version))
+        let mut error =
+            ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version));
+        if *method == Method::GET {
+            // Clients that look for what may not be there (kubectl describe) understand this one.
+            (error.code, error.reason) = (404, "NotFound".into());
+        }
+        error
     })
 }
 
@@ -115,7 +124,7 @@ fn resource(kind: &Kind) -> discovery::Resource {
         }
         Nature::Custom(custom) => {
             let hash = discovery::storage_version_hash(&kind.group, &custom.storage_version, &kind.kind);
-            (Some(Cow::Owned(hash)), Cow::Owned(custom_definition(&kind.group, &kind.version, &kind.kind)), true)
+            (Some(Cow::Owned(hash)), Cow::Owned(schema::model_name(&published(kind), &kind.kind)), true)
         }
     };
     let verbs = if kind.custom().is_some_and(|custom| custom.terminating) {
@@ -149,12 +158,6 @@ fn resource(kind: &Kind) -> discovery::Resource {
         definition,
         custom,
     }
-}
-
-/// The name of a custom kind's schema: its group's labels reversed, as Java packages are.
-fn custom_definition(group: &str, version: &str, kind: &str) -> String {
-    let reversed: Vec<&str> = group.split('.').rev().collect();
-    format!("{}.{version}.{kind}", reversed.join("."))
 }
 
 fn discovery(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
@@ -236,7 +239,66 @@ fn paths(catalog: &Catalog<'_>) -> Value {
     json!({"paths": paths})
 }
 
+/// `/openapi/v3`: the index, or the document of one group and version.
 fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
-    let _ = (server, parts, request);
-    Err(ApiError::no_such_resource())
+    let kinds = server.registry.all();
+    let resources: Vec<discovery::Resource> = kinds.iter().map(|kind| resource(kind)).collect();
+    let catalog = Catalog::new(&resources);
+    let revision = |resource: &discovery::Resource| {
+        let custom = kinds.iter().find(|kind| {
+            kind.group == resource.group && kind.version == resource.version && kind.plural == resource.plural
+        });
+        custom.and_then(|kind| kind.custom()).map_or_else(String::new, |custom| custom.open_api.to_string())
+    };
+    let wanted = match parts {
+        [] => {
+            let documents = catalog.group_versions().map(|(group, version, resources)| {
+                (group, version, openapi::document_hash(resources, &revision))
+            });
+            let index = openapi::index(documents).to_string();
+            return Ok(Reply::new(200, Body::whole(index), "text/plain; charset=utf-8").into_response());
+        }
+        ["api", version] => ("", *version),
+        ["apis", group, version] => (*group, *version),
+        _ => return Ok(not_found().into_response()),
+    };
+    let found = catalog.group_versions().find(|(group, version, _)| (*group, *version) == wanted);
+    let Some((group, version, resources)) = found else {
+        let mut response = Response::new(Body::whole(Bytes::new()));
+        *response.status_mut() = http::StatusCode::NOT_FOUND;
+        return Ok(response);
+    };
+    let definition = |name: &str| definition(&kinds, name);
+    let document = openapi::document(group, version, resources, definition);
+    let mut response = tagged(document.to_string().into(), "application/json", request);
+    if request.uri().query().is_some_and(|query| query.contains("hash=")) {
+        let immutable = HeaderValue::from_static("public, immutable");
+        response.headers_mut().insert(header::CACHE_CONTROL, immutable);
+    }
+    Ok(response)
+}
+
+/// A schema by its name: a built-in one, or one of a custom kind or its list.
+fn definition(kinds: &[Arc<Kind>], name: &str) -> Option<Value> {
+    if let Some(found) = tables::definition(name) {
+        return serde_json::from_str(tables::openapi(found)).ok();
+    }
+    kinds.iter().find_map(|kind| {
+        let custom = kind.custom()?;
+        let selectable: Vec<&str> = custom.selectable.iter().map(String::as_str).collect();
+        let published = PublishedKind { selectable_fields: &selectable, ..published(kind) };
+        let own = [&kind.kind, &kind.list_kind].iter().any(|of| schema::model_name(&published, of) == name);
+        own.then(|| schema::publish(Some(&custom.open_api), &published).remove(name)).flatten()
+    })
+}
+
+fn published(kind: &Kind) -> PublishedKind<'_> {
+    PublishedKind {
+        group: &kind.group,
+        version: &kind.version,
+        kind: &kind.kind,
+        list_kind: &kind.list_kind,
+        plural: &kind.plural,
+        selectable_fields: &[],
+    }
 }

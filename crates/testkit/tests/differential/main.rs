@@ -39,7 +39,8 @@ struct Sides {
 impl Sides {
     async fn from_environment() -> Option<Self> {
         let real = Cluster::real().await?;
-        let itself = env::var("MAINSTAY_DIFF_SELF").is_ok_and(|value| value == "1");
+        let real_only = env::var("MAINSTAY_TEST_CLUSTER").is_ok_and(|wanted| wanted == "real");
+        let itself = real_only || env::var("MAINSTAY_DIFF_SELF").is_ok_and(|value| value == "1");
         if itself || Cluster::embedded().await.is_none() {
             return Some(Self { left: ("first", real.clone()), right: ("second", Some(real)) });
         }
@@ -66,7 +67,8 @@ async fn both_servers_answer_every_trace_alike() {
     let Some(sides) = Sides::from_environment().await else { return };
     let only = env::var("MAINSTAY_TRACE").unwrap_or_default();
     let traces = trace::load_all(&root().join("crates/testkit/tests/traces"));
-    let chosen: Vec<_> = traces.iter().filter(|trace| trace.name.contains(&only)).collect();
+    let mut chosen: Vec<_> = traces.iter().filter(|trace| trace.name.contains(&only)).collect();
+    chosen.sort_by_key(|trace| trace.urgency());
     assert!(!chosen.is_empty(), "no trace has {only:?} in its name");
 
     let outcomes: Vec<_> = futures::stream::iter(&chosen)

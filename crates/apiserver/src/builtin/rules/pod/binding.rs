@@ -69,3 +69,65 @@ fn refuse_unless_free(pod: &Value) -> Result<(), ApiError> {
     };
     Err(ApiError::conflict(&Subject { group: "", kind: "pods/binding" }, name, &why))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env() -> Env<'static> {
+        Env { now: jiff::Timestamp::UNIX_EPOCH, uid: &String::new, dry_run: false }
+    }
+
+    fn refused(mut pod: Value, target: &Value) -> String {
+        let error = bind(&mut pod, &json!({"target": target}), &env()).unwrap_err();
+        format!("{} {}", error.code, error.message)
+    }
+
+    #[test]
+    fn a_bound_pod_has_its_node_and_what_the_binding_brought() {
+        let mut pod = json!({"metadata": {"name": "p", "generation": 1}, "spec": {}, "status": {"nominatedNodeName": "x"}});
+        let binding = json!({
+            "metadata": {"labels": {"q": "r"}, "annotations": {"x": "y"}},
+            "target": {"kind": "Node", "name": "n1"},
+        });
+        bind(&mut pod, &binding, &env()).unwrap();
+        let condition = json!({
+            "type": "PodScheduled",
+            "status": "True",
+            "lastProbeTime": null,
+            "lastTransitionTime": "1970-01-01T00:00:00Z",
+        });
+        assert_eq!(
+            pod,
+            json!({
+                "metadata": {"name": "p", "generation": 1, "labels": {"q": "r"}, "annotations": {"x": "y"}},
+                "spec": {"nodeName": "n1"},
+                "status": {"conditions": [condition]},
+            })
+        );
+    }
+
+    #[test]
+    fn a_pod_is_bound_once() {
+        let node = &json!({"kind": "Node", "name": "n2"});
+        let pod = |meta: Value, spec: Value| json!({"metadata": meta, "spec": spec});
+        let start = "409 Operation cannot be fulfilled on pods/binding \"p\": pod p";
+        assert_eq!(
+            refused(pod(json!({"name": "p"}), json!({"nodeName": "n1"})), node),
+            format!("{start} is already assigned to node \"n1\"")
+        );
+        assert_eq!(
+            refused(pod(json!({"name": "p"}), json!({"schedulingGates": [{"name": "a"}]})), node),
+            format!("{start} has non-empty .spec.schedulingGates")
+        );
+        assert_eq!(
+            refused(pod(json!({"name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({})), node),
+            format!("{start} is being deleted, cannot be assigned to a host")
+        );
+        assert_eq!(
+            refused(pod(json!({"name": "p"}), json!({})), &json!({"kind": "Foo"})),
+            "500 [target.kind: Unsupported value: \"Foo\": supported values: \"Node\", \"<empty>\", target.name: \
+             Required value]"
+        );
+    }
+}

@@ -1,7 +1,7 @@
 //! Absent fields of pods and pod templates.
 
 use super::super::json::{
-    default_nonzero, default_to, ensure_object, flag, int, list_mut, object_mut, put, set, take, text,
+    default_nonzero, default_to, ensure_object, flag, int, list_mut, object_mut, put, set, text,
 };
 use super::super::quantity::Quantity;
 use super::{image, resources};
@@ -28,6 +28,10 @@ pub(crate) fn default_pod(pod: &mut Value) {
         }
     }
     default_spec(spec);
+    // Negative periods were allowed once; they mean the shortest one. Templates keep them as they are.
+    if int(spec, "terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0) {
+        put(spec, "terminationGracePeriodSeconds", 1);
+    }
     if let Some(status) = object_mut(pod, "status") {
         for statuses in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
             for status in list_mut(status, statuses) {
@@ -258,10 +262,4 @@ fn round_up_resources(holder: &mut Value) {
         round_up(resources, "limits");
         round_up(resources, "requests");
     }
-}
-
-/// Removes what only the old name says, before a spec is compared or stored.
-pub(super) fn drop_service_account(spec: &mut Value) {
-    take(spec, "serviceAccountName");
-    take(spec, "serviceAccount");
 }

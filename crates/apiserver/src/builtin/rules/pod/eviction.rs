@@ -71,10 +71,10 @@ pub(crate) fn mark_evicted(pod: &mut Value, env: &Env<'_>) {
 /// The refusal when the pod changed while it was being evicted.
 pub(crate) fn too_many_requests(budget: &str) -> ApiError {
     let why = format!("The disruption budget {budget} is still being processed by the server.");
-    refusal(why, Some(10))
+    refusal(&why, Some(10))
 }
 
-fn refusal(why: String, retry_after_seconds: Option<i64>) -> ApiError {
+fn refusal(why: &str, retry_after_seconds: Option<i64>) -> ApiError {
     let mut details = Map::new();
     details.insert("causes".into(), json!([{"reason": "DisruptionBudget", "message": why}]));
     if let Some(seconds) = retry_after_seconds {
@@ -109,26 +109,22 @@ fn refuse_unless_allowed(budget: &Value, status: &Value) -> Result<(), ApiError>
         .find(|c| text(c, "type") == "DisruptionAllowed")
         .filter(|c| text(c, "status") == "False" && !text(c, "message").is_empty());
     let (current, desired) = (of("currentHealthy"), of("desiredHealthy"));
-    Err(refusal(
-        match condition {
-            Some(condition) if text(condition, "reason") == "SyncFailed" => format!(
-                "The disruption budget {name} does not allow evicting pods currently because it failed sync: {}",
-                text(condition, "message")
-            ),
-            _ if current <= desired => {
-                format!(
-                    "The disruption budget {name} needs {desired} healthy pods and has {current} currently"
-                )
-            }
-            Some(condition) => format!(
-                "The disruption budget {name} does not allow evicting pods currently ({}): {}",
-                text(condition, "reason"),
-                text(condition, "message")
-            ),
-            None => format!("The disruption budget {name} does not allow evicting pods currently"),
-        },
-        None,
-    ))
+    let why = match condition {
+        Some(condition) if text(condition, "reason") == "SyncFailed" => format!(
+            "The disruption budget {name} does not allow evicting pods currently because it failed sync: {}",
+            text(condition, "message")
+        ),
+        _ if current <= desired => {
+            format!("The disruption budget {name} needs {desired} healthy pods and has {current} currently")
+        }
+        Some(condition) => format!(
+            "The disruption budget {name} does not allow evicting pods currently ({}): {}",
+            text(condition, "reason"),
+            text(condition, "message")
+        ),
+        None => format!("The disruption budget {name} does not allow evicting pods currently"),
+    };
+    Err(refusal(&why, None))
 }
 
 /// The budget after it has paid for the eviction of this pod.

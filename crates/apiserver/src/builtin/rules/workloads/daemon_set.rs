@@ -18,13 +18,14 @@ pub(super) const RULES: Rules = Rules {
     validate_status,
     warnings,
     name: names::dns1123_subdomain,
-    ..Rules::NONE
 };
 
 /// How often the template changed. A field of the type long ago, kept as an annotation since.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 fn default(set: &mut Value) {
+    let generation = template_generation(set);
+    put_template_generation(set, generation);
     let Some(spec) = ensure_object(set, "spec") else { return };
     if let Some(strategy) = ensure_object(spec, "updateStrategy") {
         default_to(strategy, "type", "RollingUpdate");

@@ -33,12 +33,16 @@ pub(in crate::builtin::rules::objects) static RULES: Rules = Rules {
     prepare_create,
     prepare_update,
     prepare_status,
-    validate: |object, errors| validate_with(object, None, &|_, _, _, _| {}, errors),
-    validate_update: |new, old, errors| validate_with(new, Some(old), &|_, _, _, _| {}, errors),
+    validate: |object, errors| validate_with(object, None, &check_schema, errors),
+    validate_update: |new, old, errors| validate_with(new, Some(old), &check_schema, errors),
     validate_status,
     warnings: formats::warnings,
     name: dns1123_subdomain,
 };
+
+fn check_schema(schema: &Value, at: &Path<'_>, status: bool, errors: &mut Vec<FieldError>) {
+    errors.extend(crate::schema::check_crd_schema(schema, at, status));
+}
 
 /// Which parts of the versions are the same in all of them.
 #[allow(clippy::struct_excessive_bools)] // four independent facts
@@ -61,7 +65,7 @@ impl Shared {
         let shared = |field: &str| {
             versions
                 .first()
-                .is_some_and(|first| versions.iter().all(|version| same_field(version, first, field)))
+                .is_some_and(|first| versions[1..].iter().all(|version| same_field(version, first, field)))
         };
         Shared {
             schema: shared("schema"),
