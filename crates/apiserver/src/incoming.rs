@@ -1,5 +1,6 @@
 //! What clients send: bodies read into trees of the kind that a URL names, and patches applied.
 
+use crate::builtin::rules::names::object_meta::drop_repeated_owners;
 use crate::builtin::{conform, tables};
 use crate::decode::{self, Decoded, Encoding, Unreadable, Wanted};
 use crate::field::{FieldError, Path, go_quote};
@@ -192,28 +193,8 @@ pub(crate) fn check_patched_name(call: &Call, object: &Value) -> Result<(), ApiE
 
 /// Drops owner references that say the same twice, and warns of them.
 pub(crate) fn dedup_owners(call: &Call, object: &mut Value) {
-    let Some(owners) = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut) else {
-        return;
-    };
-    let mut seen: Vec<Value> = Vec::with_capacity(owners.len());
-    let mut repeated: Vec<String> = Vec::new();
-    owners.retain(|owner| {
-        if seen.contains(owner) {
-            repeated.push(text(owner, "/uid").to_owned());
-            return false;
-        }
-        seen.push(owner.clone());
-        true
-    });
-    if !repeated.is_empty() {
-        repeated.sort();
-        repeated.dedup();
-        call.warn(format!(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in \
-             1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) \
-             observed: {}",
-            repeated.join(", ")
-        ));
+    if let Some(warning) = drop_repeated_owners(object) {
+        call.warn(warning);
     }
 }
 
@@ -320,7 +301,7 @@ pub(crate) fn patched(call: &Call, options: &WriteOptions, patch: &Patch, live: 
         PatchForm::Merge | PatchForm::Apply => {
             merge_patch::apply(live.clone(), patch.value.clone(), checked)?
         }
-        PatchForm::Strategic => strategic::apply(live.clone(), patch.value.clone(), &kind.schema_ref())?,
+        PatchForm::Strategic => strategic::apply(live.clone(), patch.value.clone(), kind.owned_schema())?,
     };
     let before = new.to_string();
     let refuse = |why: &str| refuse_patch(patch, &before, why);

@@ -163,11 +163,11 @@ impl Kind {
         }
     }
 
-    /// The schema, to hold on to.
-    pub(crate) fn schema_ref(&self) -> SchemaRef {
+    /// The schema by which ownership of fields is tracked and patches are merged.
+    pub(crate) fn owned_schema(&self) -> &SchemaRef {
         match &self.nature {
-            Nature::Builtin(builtin) => builtin.schema.clone(),
-            Nature::Custom(custom) => custom.schema.reference(),
+            Nature::Builtin(builtin) => &builtin.schema,
+            Nature::Custom(custom) => custom.schema.owned(),
         }
     }
 

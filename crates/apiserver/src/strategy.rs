@@ -7,7 +7,8 @@ use crate::apply::FieldSet;
 use crate::builtin::rules::names::{
     path_segment_name, validate_object_meta, validate_object_meta_update,
 };
-use crate::builtin::rules::objects::{crd, namespace};
+use crate::builtin::rules::names::object_meta::validate_standard_finalizers;
+use crate::builtin::rules::objects::{self, crd, namespace};
 use crate::builtin::rules::pod::ephemeral;
 use crate::builtin::rules::{Env, names};
 use crate::field::FieldError;
@@ -123,7 +124,12 @@ pub(crate) fn check_create(kind: &Kind, object: &Value, call: &Call) -> Result<(
     let mut errors = Vec::new();
     match &kind.nature {
         Nature::Builtin(builtin) => {
-            validate_object_meta(object, kind.namespaced, builtin.rules.name, &mut errors);
+            if !objects::checks_own_metadata(&kind.group, &kind.kind) {
+                validate_object_meta(object, kind.namespaced, builtin.rules.name, &mut errors);
+                if objects::wants_standard_finalizers(&kind.group, &kind.kind) {
+                    validate_standard_finalizers(object, &mut errors);
+                }
+            }
             (builtin.rules.validate)(object, &mut errors);
         }
         Nature::Custom(custom) => {
@@ -147,6 +153,9 @@ pub(crate) fn check_update(
     let mut errors = Vec::new();
     validate_object_meta(new, kind.namespaced, path_segment_name, &mut errors);
     validate_object_meta_update(new, old, &mut errors);
+    if kind.builtin().is_some() && objects::wants_standard_finalizers(&kind.group, &kind.kind) {
+        validate_standard_finalizers(new, &mut errors);
+    }
     match (&kind.nature, part) {
         (Nature::Builtin(builtin), Part::Status) => (builtin.rules.validate_status)(new, old, &mut errors),
         (Nature::Builtin(_), Part::Other("ephemeralcontainers")) => ephemeral::validate(new, old, &mut errors),

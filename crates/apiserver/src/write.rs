@@ -453,10 +453,10 @@ fn with_target<R>(server: &Server, kind: &Kind, part: Part, with: impl FnOnce(&T
     let convert = |value: &Value, api_version: &str| {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let other = server.registry.find(group, version, &kind.plural).filter(|_| group == kind.group)?;
-        Some((other.from_version(kind, value.clone())?, other.schema_ref()))
+        Some((other.from_version(kind, value.clone())?, other.owned_schema().clone()))
     };
     let reset = strategy::reset_fields(kind, part);
-    let schema = kind.schema();
+    let schema = kind.owned_schema();
     // Custom objects themselves are the one case in which a reset holds for the request's version only.
     let reset_elsewhere = kind.builtin().is_some() || part == Part::Status;
     let (api_version, name) = (kind.api_version.as_str(), kind.kind.as_str());

@@ -5,7 +5,7 @@ use super::{change, delete, garbage};
 use crate::builtin::rules::objects::crd::{self, CLEANUP, names};
 use crate::delete::{DeleteOptions, Propagation};
 use crate::kind::{Custom, Kind, Names, Nature, Scale, Subresource};
-use crate::schema::{self, CompiledSchema};
+use crate::schema::CompiledSchema;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object, Revision};
 use crate::strategy::Part;
@@ -166,7 +166,7 @@ fn kind(definition: &Value, version: &Value, revision: Revision, server: &Server
     });
     let (schema, since) = match same {
         Some(custom) => (custom.schema.clone(), custom.since),
-        None => (Arc::new(CompiledSchema::new(schema::read(&open_api))), revision),
+        None => (Arc::new(CompiledSchema::read(&open_api)), revision),
     };
     let scale = version.pointer("/subresources/scale").map(|scale| Scale {
         spec: text(scale, "/specReplicasPath").to_owned(),

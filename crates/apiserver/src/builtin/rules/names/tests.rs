@@ -149,6 +149,16 @@ fn an_object_has_at_most_one_controller() {
 }
 
 #[test]
+fn owners_named_twice_are_dropped_with_a_warning() {
+    let owner = json!({"apiVersion": "v1", "kind": "A", "name": "x", "uid": "1"});
+    let mut object = json!({"metadata": {"ownerReferences": [owner, owner]}});
+    let warning = object_meta::drop_repeated_owners(&mut object).unwrap();
+    assert!(warning.ends_with("duplicate UID(s) observed: 1"), "{warning}");
+    assert_eq!(object["metadata"]["ownerReferences"], json!([owner]));
+    assert_eq!(object_meta::drop_repeated_owners(&mut object), None);
+}
+
+#[test]
 fn annotations_have_a_size_limit() {
     check_new(
         json!({"metadata": {"name": "a", "namespace": "b", "annotations": {"A/B": "x".repeat(262_144)}}}),

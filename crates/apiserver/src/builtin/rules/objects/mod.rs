@@ -34,7 +34,7 @@ mod webhooks;
 mod tests;
 
 use super::Rules;
-use super::json::{ensure_object, is_empty};
+use super::json::{ensure_object, is_empty, put, set};
 use super::names::object_meta::validate_standard_finalizers;
 use super::names::{NameCheck, validate_object_meta, validate_object_meta_update};
 use crate::field::{FieldError, Path};
@@ -72,6 +72,12 @@ pub(crate) fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
     })
 }
 
+/// Whether a kind checks its metadata itself. Before `validate` of such a kind the caller checks none; after
+/// it, if nothing was wrong, it checks what must hold for every kind.
+pub(crate) fn checks_own_metadata(group: &str, kind: &str) -> bool {
+    matches!((group, kind), ("" | "events.k8s.io", "Event"))
+}
+
 /// Whether finalizers of this built-in kind must be standard or qualified names. The caller checks it
 /// with [`validate_standard_finalizers`], on create and on update, after the rest of the metadata.
 pub(crate) fn wants_standard_finalizers(group: &str, kind: &str) -> bool {
@@ -100,6 +106,22 @@ fn byte_length(encoded: &Value) -> usize {
     let text = encoded.as_str().unwrap_or("");
     let padding = text.bytes().rev().take_while(|c| *c == b'=').count();
     (text.len() / 4 * 3).saturating_sub(padding)
+}
+
+/// Sets a field that a Go struct holds by pointer, unless it is set: an empty text is a value here.
+fn default_pointer(value: &mut Value, field: &str, default: impl Into<Value>) {
+    if set(value, field).is_none() {
+        put(value, field, default);
+    }
+}
+
+/// Checks that a text, if it is there, is one of those it may be; an empty one is there.
+fn choice(value: &Value, field: &str, supported: &[&str], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if let Some(text) = set(value, field).and_then(Value::as_str)
+        && !supported.contains(&text)
+    {
+        errors.push(FieldError::not_supported(&path.field(field), &text.into(), supported));
+    }
 }
 
 /// Whether a field is absent or empty.

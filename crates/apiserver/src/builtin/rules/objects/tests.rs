@@ -2,7 +2,7 @@
 //! must come to the same object, the same errors in the same order, and the same warnings.
 
 use super::service::allocate::{Allocations, Ranges, begin_create, begin_update};
-use super::{event, wants_standard_finalizers};
+use super::{checks_own_metadata, event, wants_standard_finalizers};
 use crate::builtin::rules::names::object_meta::validate_standard_finalizers;
 use crate::builtin::rules::names::{path_segment_name, validate_object_meta, validate_object_meta_update};
 use crate::builtin::rules::{Env, Rules};
@@ -54,11 +54,17 @@ fn create(rules: &Rules, fixture: &Fixture, mut object: Value) -> Outcome {
     }
     (rules.prepare_create)(&mut object, &env());
     let mut errors = Vec::new();
-    validate_object_meta(&object, fixture.namespaced, rules.name, &mut errors);
-    if wants_standard_finalizers(&fixture.group, &fixture.kind) {
+    let own = checks_own_metadata(&fixture.group, &fixture.kind);
+    if !own {
+        validate_object_meta(&object, fixture.namespaced, rules.name, &mut errors);
+    }
+    if !own && wants_standard_finalizers(&fixture.group, &fixture.kind) {
         validate_standard_finalizers(&object, &mut errors);
     }
     (rules.validate)(&object, &mut errors);
+    if errors.is_empty() {
+        validate_object_meta(&object, fixture.namespaced, path_segment_name, &mut errors);
+    }
     let warnings = (rules.warnings)(&object, None);
     if fixture.group == "events.k8s.io" {
         event::from_core(&mut object);

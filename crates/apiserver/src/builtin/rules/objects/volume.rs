@@ -3,7 +3,7 @@
 use super::claim::{VOLUME_MODES, add_finalizer, validate_access_modes};
 use super::diff::unified;
 use super::volume_source::{SOURCES, internal, validate_source};
-use super::{check_meta_again, check_new_meta_again, is_unset};
+use super::{check_meta_again, check_new_meta_again, choice, default_pointer, is_unset};
 use crate::builtin::rules::json::{
     default_to, ensure_object, keep, list, object_mut, put, same_field, set, take, text,
 };
@@ -37,7 +37,7 @@ fn default(object: &mut Value) {
     }
     let Some(spec) = ensure_object(object, "spec") else { return };
     default_to(spec, "persistentVolumeReclaimPolicy", "Retain");
-    default_to(spec, "volumeMode", "Filesystem");
+    default_pointer(spec, "volumeMode", "Filesystem");
     if let Some(host) = object_mut(spec, "hostPath")
         && set(host, "type").is_none()
     {
@@ -94,10 +94,7 @@ fn validate(object: &Value, errors: &mut Vec<FieldError>) {
     if !class.is_empty() {
         complain(errors, &SPEC.field("storageClassName"), class, dns1123_subdomain(class));
     }
-    let mode = text(spec, "volumeMode");
-    if !mode.is_empty() && !VOLUME_MODES.contains(&mode) {
-        errors.push(FieldError::not_supported(&SPEC.field("volumeMode"), &mode.into(), VOLUME_MODES));
-    }
+    choice(spec, "volumeMode", VOLUME_MODES, &SPEC, errors);
     if let Some(class) = set(spec, "volumeAttributesClassName").and_then(Value::as_str) {
         let path = SPEC.field("volumeAttributesClassName");
         if class.is_empty() {

@@ -7,6 +7,8 @@ use crate::builtin::rules::names::{complain, dns1123_label, dns1123_subdomain};
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 
+const HOST_PATH_TYPES: &[&str] =
+    &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
 const SPEC: Path<'static> = Path::of("spec");
 /// Fields that say where a volume is, in the order they are checked.
 pub(super) const SOURCES: &[&str] = &[
@@ -86,8 +88,13 @@ fn validate_known_source(kind: &str, source: &Value, path: &Path<'_>, errors: &m
             let value = text(source, "path");
             if value.is_empty() {
                 errors.push(FieldError::required(&path.field("path"), ""));
-            } else if value.split('/').any(|step| step == "..") {
+                return;
+            }
+            if value.split('/').any(|step| step == "..") {
                 errors.push(FieldError::invalid(&path.field("path"), &value.into(), "must not contain '..'"));
+            }
+            if kind == "hostPath" {
+                super::choice(source, "type", HOST_PATH_TYPES, path, errors);
             }
         }
         "nfs" => {

@@ -65,7 +65,7 @@ impl Shared {
         let shared = |field: &str| {
             versions
                 .first()
-                .is_some_and(|first| versions.iter().all(|version| same_field(version, first, field)))
+                .is_some_and(|first| versions[1..].iter().all(|version| same_field(version, first, field)))
         };
         Shared {
             schema: shared("schema"),

@@ -3,7 +3,7 @@
 use super::versions::{validate_columns, validate_selectable, validate_subresources};
 use super::{SPEC, STATUS, Shared, approval, condition_is_true, print};
 use crate::builtin::rules::json::{flag, list, set, text};
-use crate::builtin::rules::names::{dns1035_label, dns1123_subdomain, validate_immutable};
+use crate::builtin::rules::names::{dns1035_label, dns1123_subdomain, validate_immutable_text};
 use crate::builtin::rules::objects::webhook_client::{validate_bundle, validate_service, validate_url};
 use crate::builtin::rules::objects::{check_meta_again, is_unset, one_of};
 use crate::field::{FieldError, Path, Problem};
@@ -315,13 +315,13 @@ pub(in crate::builtin::rules::objects) fn validate_review_versions(
 fn validate_kept(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let names = SPEC.field("names");
     if condition_is_true(old, "Established") {
-        validate_immutable(&spec["scope"], &old["spec"]["scope"], &SPEC.field("scope"), errors);
+        validate_immutable_text(&spec["scope"], &old["spec"]["scope"], &SPEC.field("scope"), errors);
         let before = &old["spec"]["names"]["kind"];
-        validate_immutable(&spec["names"]["kind"], before, &names.field("kind"), errors);
+        validate_immutable_text(&spec["names"]["kind"], before, &names.field("kind"), errors);
     }
-    validate_immutable(&spec["group"], &old["spec"]["group"], &SPEC.field("group"), errors);
+    validate_immutable_text(&spec["group"], &old["spec"]["group"], &SPEC.field("group"), errors);
     let before = &old["spec"]["names"]["plural"];
-    validate_immutable(&spec["names"]["plural"], before, &names.field("plural"), errors);
+    validate_immutable_text(&spec["names"]["plural"], before, &names.field("plural"), errors);
 }
 
 fn validate_stored_versions(crd: &Value, errors: &mut Vec<FieldError>) {

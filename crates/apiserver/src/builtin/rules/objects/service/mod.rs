@@ -17,6 +17,7 @@ pub(super) use validate::validate_endpoint_ip;
 use crate::builtin::rules::json::{default_to, keep, list, list_mut, object_mut, put, set, take, text};
 use crate::builtin::rules::names::address::{Cidr, parse_lenient};
 use crate::builtin::rules::names::dns1123_label;
+use crate::builtin::rules::objects::default_pointer;
 use crate::builtin::rules::{Env, Rules};
 use crate::field::Path;
 use serde_json::{Value, json};
@@ -90,7 +91,7 @@ fn default(object: &mut Value) {
         default_to(spec, "externalTrafficPolicy", "Cluster");
     }
     if matches!(text(spec, "type"), "NodePort" | "LoadBalancer" | "ClusterIP") {
-        default_to(spec, "internalTrafficPolicy", "Cluster");
+        default_pointer(spec, "internalTrafficPolicy", "Cluster");
     }
     if text(spec, "type") == "LoadBalancer" {
         default_to(spec, "allocateLoadBalancerNodePorts", true);
