@@ -11,7 +11,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running command. It is killed when this is dropped.
-pub struct Run {
+pub(crate) struct Run {
     child: Child,
     stdout: Receiver<String>,
     stderr: Option<JoinHandle<String>>,
@@ -19,22 +19,22 @@ pub struct Run {
 
 /// What a command came to.
 #[derive(Debug)]
-pub struct Ended {
-    pub code: Option<i32>,
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
     /// The lines that had not been read before.
-    pub stdout: Vec<String>,
-    pub stderr: String,
+    pub(crate) stdout: Vec<String>,
+    pub(crate) stderr: String,
 }
 
 /// The binary, with nothing of the caller's in its environment.
-pub fn mainstay(arguments: &[&str]) -> Command {
+pub(crate) fn mainstay(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mainstay"));
     command.args(arguments).env_clear();
     command
 }
 
 impl Run {
-    pub fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (lines, stdout) = channel();
@@ -50,11 +50,11 @@ impl Run {
     }
 
     /// Starts `mainstay up` and waits until it serves; gives the kubeconfig's path too.
-    pub fn up(arguments: &[&str]) -> (Self, PathBuf) {
+    pub(crate) fn up(arguments: &[&str]) -> (Self, PathBuf) {
         Self::up_with(mainstay(&[&["up", "--listen", "127.0.0.1:0"], arguments].concat()))
     }
 
-    pub fn up_with(command: Command) -> (Self, PathBuf) {
+    pub(crate) fn up_with(command: Command) -> (Self, PathBuf) {
         let mut run = Self::start(command);
         match run.stdout.recv_timeout(PATIENCE) {
             Ok(line) => (run, line.into()),
@@ -63,24 +63,24 @@ impl Run {
         }
     }
 
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Sends a signal, `TERM` or `INT`.
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
     /// Kills it as `kill -9` does.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.end();
     }
 
     /// Waits until it has ended.
-    pub fn end(&mut self) -> Ended {
+    pub(crate) fn end(&mut self) -> Ended {
         let mut stdout = Vec::new();
         // Its end closes its stdout.
         loop {
