@@ -142,7 +142,9 @@ pub(crate) fn place(call: &Call, object: &mut Value, name: Option<&str>) -> Resu
     let Some(metadata) = metadata.as_object_mut() else { return Ok(()) };
     let given = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     let namespace = call.namespace();
-    if given != namespace {
+    if !call.kind.namespaced {
+        metadata.remove("namespace");
+    } else if given != namespace {
         if !given.is_empty() {
             return Err(ApiError::bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request",
@@ -360,7 +362,6 @@ fn refuse_patch(patch: &Patch, result: &str, why: &str) -> ApiError {
 
 /// The configuration of an apply: YAML or JSON, as sent, with unknown fields reported.
 pub(crate) fn applied(call: &Call, options: &WriteOptions) -> Result<Value, ApiError> {
-    let kind = &*call.kind;
     let strict = options.field_validation == FieldValidation::Strict;
     let decoded = read_applied(call)?;
     if strict && !decoded.strict_errors.is_empty() {
@@ -372,21 +373,8 @@ pub(crate) fn applied(call: &Call, options: &WriteOptions) -> Result<Value, ApiE
     if options.field_validation == FieldValidation::Warn {
         decoded.warnings.iter().for_each(|warning| call.warn(warning.clone()));
     }
-    let mut value = decoded.value;
-    if kind.custom().is_some() && text(&value, "/kind") == kind.kind && text(&value, "/apiVersion") == kind.api_version
-    {
-        // The merge refuses what a built-in kind does not have; custom kinds are pruned.
-        let unknown = schema::fit(&mut value, kind.schema(), Malformed::Refuse).map_err(ApiError::bad_request)?;
-        let unknown: Vec<String> = unknown.iter().map(|path| decode::unknown_field(path)).collect();
-        if strict && !unknown.is_empty() {
-            let list = unknown.join(", ");
-            return Err(ApiError::bad_request(format!("strict decoding error: {list}")));
-        }
-        if options.field_validation == FieldValidation::Warn {
-            unknown.into_iter().for_each(|warning| call.warn(warning));
-        }
-    }
-    Ok(value)
+    // The merge itself refuses fields that the kind does not have.
+    Ok(decoded.value)
 }
 
 /// The body of an apply, whatever it is.

@@ -130,8 +130,12 @@ pub(crate) struct ListMeta {
 }
 
 impl ListMeta {
-    fn value(&self) -> Value {
+    /// Lists of custom kinds say that there is nothing to continue, built-in ones say nothing.
+    fn value(&self, kind: &Kind) -> Value {
         let mut meta = Map::new();
+        if kind.custom().is_some() {
+            meta.insert("continue".into(), "".into());
+        }
         meta.insert("resourceVersion".into(), self.revision.to_string().into());
         if let Some(token) = &self.token {
             meta.insert("continue".into(), token.as_str().into());
@@ -165,13 +169,13 @@ pub(crate) fn list(
         }
         Form::MetadataList => {
             let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
-            table::partial_object_metadata_list(&meta.value(), &trees, version)
+            table::partial_object_metadata_list(&meta.value(kind), &trees, version)
         }
         Form::Table => {
             let include = IncludeObject::parse(call.query.get("includeObject"))?;
             let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
             let request = TableRequest { include, headers: true, version };
-            kind.printer.table(&meta.value(), &trees, now, request)
+            kind.printer.table(&meta.value(kind), &trees, now, request)
         }
     };
     Ok(encode(call.accept, 200, &shown))
@@ -194,7 +198,7 @@ fn list_text(kind: &Kind, items: &[Arc<Object>], meta: &ListMeta) -> Bytes {
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{},\"items\":[",
         kind.list_kind,
         kind.api_version,
-        meta.value()
+        meta.value(kind)
     );
     out.extend_from_slice(head.as_bytes());
     for (index, object) in items.iter().enumerate() {
