@@ -27,4 +27,4 @@ kubernetes: ## A real control plane for the tests, built once per version.
 	@hack/kubernetes/build.sh
 
 tables: ## The tables of built-in kinds, made anew from the Kubernetes modules.
-	@hack/tables/generate.sh
+	@cd hack/kubernetes && ./toolchain.sh && go run ./tables ../../crates/apiserver

@@ -46,7 +46,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// An event in words, and whether more are awaited.
 fn describe(event: &WatchEvent<ConfigMap>) -> (String, bool) {
-    let text = |map: &ConfigMap| map.data.as_ref().and_then(|data| data.get("text")).cloned().unwrap_or_default();
+    let text =
+        |map: &ConfigMap| map.data.as_ref().and_then(|data| data.get("text")).cloned().unwrap_or_default();
     match event {
         WatchEvent::Added(map) => (format!("added    {:?}", text(map)), true),
         WatchEvent::Modified(map) => (format!("modified {:?}", text(map)), true),

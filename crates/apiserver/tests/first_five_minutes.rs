@@ -10,7 +10,8 @@ async fn a_field_has_one_owner() -> Result<(), Box<dyn std::error::Error>> {
     let server = ApiServer::builder().build()?; // in memory; nothing listens, nothing to clean up
     let maps: Api<ConfigMap> = Api::default_namespaced(kube::Client::new(server, "default"));
     let apply = async |manager: &str, colour: &str| {
-        let wanted = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"colour": colour}});
+        let wanted = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "paint"}, "data": {"colour": colour}});
         maps.patch("paint", &PatchParams::apply(manager), &Patch::Apply(wanted)).await
     };
     apply("alice", "blue").await?;

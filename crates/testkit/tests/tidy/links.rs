@@ -35,6 +35,12 @@ pub(super) fn quoted_paths(text: &str) -> BTreeSet<String> {
     quoted.captures_iter(text).map(|found| found[1].trim_end_matches('/').to_owned()).collect()
 }
 
+/// Words that are paths from the repository's root.
+pub(super) fn named_paths(text: &str) -> BTreeSet<String> {
+    let path = Regex::new(r"(?m)(?:^|[\s@])((?:crates|bench|hack)/[A-Za-z0-9_./-]+)").unwrap();
+    path.captures_iter(text).map(|found| found[1].to_owned()).collect()
+}
+
 /// The Rust code that a document shows.
 pub(super) fn rust_blocks(text: &str) -> Vec<String> {
     let blocks = text.split("```rust\n").skip(1);

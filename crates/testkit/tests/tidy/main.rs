@@ -3,7 +3,7 @@
 mod links;
 mod modules;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -157,10 +157,20 @@ fn the_code_map_is_complete_and_true() {
         .filter(|folder| !map.contains(&format!("`{folder}`")))
         .map(|folder| format!("ARCHITECTURE.md does not name `{folder}`"))
         .collect();
-    for path in links::quoted_paths(map) {
-        if !root().join(&path).exists() {
-            findings.push(format!("ARCHITECTURE.md names `{path}`, which is not there"));
-        }
-    }
+    findings.extend(missing("ARCHITECTURE.md", links::quoted_paths(map)));
     check("code map", &findings);
+}
+
+#[test]
+fn scripts_that_commands_name_are_there() {
+    let files = files();
+    let commands = files.iter().filter(|(path, _)| matches!(path.as_str(), "Makefile" | ".ci/run"));
+    let findings: Vec<_> =
+        commands.flat_map(|(path, text)| missing(path, links::named_paths(text))).collect();
+    check("missing scripts", &findings);
+}
+
+fn missing(document: &str, paths: BTreeSet<String>) -> impl Iterator<Item = String> {
+    let gone = paths.into_iter().filter(|path| !root().join(path).exists());
+    gone.map(move |path| format!("{document} names {path}, which is not there"))
 }

@@ -3,6 +3,12 @@
 use super::{Files, ends_with};
 use regex::Regex;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// `mod name;`, with the path it may be given.
+static DECLARATION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?m)^\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([^)]*\))? )?mod (\w+);"#).unwrap()
+});
 
 /// The folders of the workspace's crates.
 fn crates(files: &Files) -> impl Iterator<Item = &str> {
@@ -41,11 +47,10 @@ fn reach(files: &Files, path: &str, is_root: bool, reached: &mut BTreeSet<String
     if !reached.insert(path.to_owned()) {
         return;
     }
-    let declaration = Regex::new(r#"(?m)^\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([^)]*\))? )?mod (\w+);"#);
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let beside = is_root || file == "mod.rs";
     let home = if beside { folder.to_owned() } else { path.trim_end_matches(".rs").to_owned() };
-    for found in declaration.unwrap().captures_iter(&files[path]) {
+    for found in DECLARATION.captures_iter(&files[path]) {
         let candidates = match found.get(1) {
             Some(named) => vec![format!("{folder}/{}", named.as_str())],
             None => vec![format!("{home}/{}.rs", &found[2]), format!("{home}/{}/mod.rs", &found[2])],
@@ -79,12 +84,16 @@ fn uses(source: &str, path: &str) -> bool {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.split('.').next().unwrap_or(file);
     let nearest = folder.rsplit('/').next().unwrap_or(folder);
-    let word = Regex::new(&format!(r"\b{}\b", regex::escape(stem))).unwrap();
-    let ancestors =
-        path.match_indices('/').map(|(at, _)| &path[..at]).filter(|ancestor| ancestor.contains('/'));
+    let mut ancestors = path.match_indices('/').map(|(at, _)| &path[..at]);
     source.contains(&format!("{file}\""))
-        || (source.contains(&format!("\"{nearest}/")) && word.is_match(source))
-        || ancestors.into_iter().any(|ancestor| source.contains(&format!("{ancestor}\"")))
+        || (source.contains(&format!("\"{nearest}/")) && has_word(source, stem))
+        || ancestors.any(|ancestor| ancestor.contains('/') && source.contains(&format!("{ancestor}\"")))
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(word)
+        .any(|(at, _)| !part(text[..at].chars().next_back()) && !part(text[at + word.len()..].chars().next()))
 }
 
 #[test]
