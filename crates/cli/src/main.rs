@@ -41,7 +41,7 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
-    match run(arguments.command) {
+    match run(&arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // Nobody is left to tell when stderr is closed.
@@ -51,12 +51,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Up(options) => up::run(options),
         Command::Completion { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "mainstay", &mut script);
+            clap_complete::generate(*shell, &mut Arguments::command(), "mainstay", &mut script);
             std::io::stdout().write_all(&script).map_err(|error| Failure::new(error).context("cannot print"))
         }
     }

@@ -97,10 +97,10 @@ impl Keeping {
 }
 
 /// Serves until a signal ends it.
-pub(crate) fn run(options: Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let started = Instant::now();
     let runtime = Runtime::new().map_err(|error| Failure::new(error).context("cannot start"))?;
-    let mut keeping = Keeping::prepare(&options)?;
+    let mut keeping = Keeping::prepare(options)?;
     let kubeconfig = options.kubeconfig.as_deref().map_or_else(|| keeping.kubeconfig(), absolute);
     if options.kubeconfig.is_some() {
         refuse::foreign_kubeconfig(&kubeconfig)?;
@@ -109,10 +109,11 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
     let server = keeping.build(&credentials.ca)?;
     let stopped = runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        let served = server.serve_https_with(options.listen, credentials).await;
-        let served = served.map_err(|error| refuse::serve(error, options.listen, keeping.directory()))?;
-        publish(&mut keeping, &served, &kubeconfig)?;
-        narrate::serving(&served.url(), keeping.directory(), &kubeconfig, started.elapsed());
+        let listening = server.serve_https_with(options.listen, credentials).await;
+        let listening =
+            listening.map_err(|error| refuse::serve(error, options.listen, keeping.directory()))?;
+        publish(&mut keeping, &listening, &kubeconfig)?;
+        narrate::serving(&listening.url(), keeping.directory(), &kubeconfig, started.elapsed());
         signals.ended().await;
         Ok(())
     });

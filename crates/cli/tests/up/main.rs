@@ -22,8 +22,9 @@ fn check_refused(mut run: Run, replace: &[(&str, &str)], expected: &Expect) {
     assert!(ended.stdout.is_empty(), "{ended:?}");
     let said = replace.iter().fold(ended.stderr, |text, (from, to)| text.replace(from, to));
     // The system's numbers for its errors differ from system to system.
-    let lines = said.lines().map(|line| line.split(" (os error ").next().unwrap_or_default());
-    expected.assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());
+    let lines: Vec<_> =
+        said.lines().map(|line| line.split(" (os error ").next().unwrap_or_default()).collect();
+    expected.assert_eq(&(lines.join("\n") + "\n"));
 }
 
 async fn create(kubeconfig: &Path, name: &str) {
