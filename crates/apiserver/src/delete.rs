@@ -192,13 +192,17 @@ async fn delete_key(
     options: &DeleteOptions,
 ) -> Result<Deleted, ApiError> {
     let kind = &*call.kind;
+    let mut marked = false;
     loop {
         let Some(stored) = server.store.get(&kind.collection, key) else {
             return Err(ApiError::not_found(&kind.resource(), &key.name));
         };
         let live = kind.tree(&stored);
-        check_preconditions(kind, &live, options)?;
-        admit::delete(server, call, key, options, &live).await?;
+        // Our own mark is no change that a precondition speaks of.
+        if !marked {
+            check_preconditions(kind, &live, options)?;
+            admit::delete(server, call, key, options, &live).await?;
+        }
         if orphans_by_default(kind) && options.propagation.is_none() {
             call.warn(ORPHANED_PODS);
         }
@@ -209,9 +213,11 @@ async fn delete_key(
             Decision::MarkThenRemove(tree) if !options.dry_run => {
                 // The mark is a write of its own, which watches see; the next round removes.
                 match server.store.commit(&kind.collection, key, Some(stored.revision), tree, Fate::Kept) {
-                    Ok(_) | Err(Refused::Changed(_)) => continue,
+                    Ok(_) => marked = true,
+                    Err(Refused::Changed(_)) => {}
                     Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
                 }
+                continue;
             }
             Decision::MarkThenRemove(tree) => (tree, Fate::Removed),
             Decision::Mark(tree) => (tree, Fate::Kept),

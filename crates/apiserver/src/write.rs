@@ -197,9 +197,7 @@ fn begin(server: &Server, object: &mut Value) {
 fn refuse_while_terminating(kind: &Kind, name: &str) -> Result<(), ApiError> {
     if kind.custom().is_some_and(|custom| custom.terminating) {
         let why = "create not allowed while custom resource definition is terminating";
-        let mut error = ApiError::forbidden(&kind.resource(), name, why);
-        error.reason = "MethodNotAllowed".into();
-        return Err(error);
+        return Err(ApiError::forbidden(&kind.resource(), name, why));
     }
     Ok(())
 }
