@@ -47,7 +47,7 @@ pub(crate) async fn mutate(
         return Ok(());
     }
     let fit = |object: &mut Value| {
-        incoming::fit(&call.kind, object)?;
+        incoming::fit(&call.kind, object).map_err(ApiError::internal)?;
         strategy::default(&call.kind, object);
         Ok(())
     };

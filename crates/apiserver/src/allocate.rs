@@ -1,6 +1,6 @@
 //! Cluster IPs and node ports: given out once, known from the services that hold them.
 
-use crate::builtin::rules::objects::service::{Allocations, Ranges, begin_create, begin_update};
+use crate::builtin::rules::objects::service::allocate::{Allocations, Ranges, begin_create, begin_update};
 use crate::kind::Kind;
 use crate::server::Server;
 use crate::status::ApiError;

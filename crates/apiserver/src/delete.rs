@@ -5,7 +5,8 @@
 //! garbage collector sees the owner go.
 
 use crate::admit;
-use crate::controllers::definitions::CLEANUP;
+use crate::builtin::rules::objects::crd;
+use crate::builtin::rules::pod::deletion::grace_period_seconds;
 use crate::field::{FieldError, Path};
 use crate::incoming;
 use crate::kind::Kind;
@@ -255,7 +256,10 @@ fn decide(kind: &Kind, mut live: Value, options: &DeleteOptions, now: Timestamp)
     }
     if kind.kind == "CustomResourceDefinition" && kind.builtin().is_some() && !deleting {
         set_propagation(&mut live, options.propagation);
-        return Decision::Mark(mark_definition(live, now));
+        bump_generation(&mut live);
+        live["metadata"]["deletionTimestamp"] = format_time(now).into();
+        crd::begin_deletion(&mut live, &format_time(now));
+        return Decision::Mark(live);
     }
     let grace = if kind.builtin().is_some() && kind.kind == "Pod" {
         match pod_grace(&mut live, options, deleting, now) {
@@ -293,30 +297,6 @@ fn decide_namespace(mut live: Value, options: &DeleteOptions, deleting: bool, no
     if held || !finalizers(&live).is_empty() { Decision::Nothing } else { Decision::Remove(live) }
 }
 
-/// A definition stays until its objects are gone.
-fn mark_definition(mut live: Value, now: Timestamp) -> Value {
-    mark(&mut live, now);
-    if let Some(metadata) = live.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("deletionGracePeriodSeconds");
-        let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
-        if let Some(finalizers) = finalizers.as_array_mut().filter(|f| !f.iter().any(|f| f == CLEANUP)) {
-            finalizers.push(CLEANUP.into());
-        }
-    }
-    let condition = json!({
-        "type": "Terminating",
-        "status": "True",
-        "reason": "InstanceDeletionPending",
-        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
-        "lastTransitionTime": format_time(now),
-    });
-    match live.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
-        Some(conditions) => conditions.push(condition),
-        None => live["status"]["conditions"] = json!([condition]),
-    }
-    live
-}
-
 enum Grace {
     /// Nothing graceful about it.
     None,
@@ -347,7 +327,7 @@ fn pod_grace(live: &mut Value, options: &DeleteOptions, deleting: bool, now: Tim
         live["metadata"]["deletionGracePeriodSeconds"] = period.into();
         return Grace::Marked(period);
     }
-    let period = crate::builtin::rules::pod::grace_seconds(live, options.grace_seconds);
+    let period = grace_period_seconds(live, options.grace_seconds);
     live["metadata"]["deletionTimestamp"] = format_time(now + SignedDuration::from_secs(period)).into();
     live["metadata"]["deletionGracePeriodSeconds"] = period.into();
     bump_generation(live);

@@ -5,14 +5,17 @@ use crate::builtin::tables;
 use crate::discovery::{self, Catalog};
 use crate::kind::{Kind, Nature};
 use crate::negotiate;
+use crate::openapi;
 use crate::request::Target;
 use crate::respond::Reply;
+use crate::schema::{self, PublishedKind};
 use crate::server::Server;
 use crate::status::ApiError;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The Kubernetes release whose behaviour this server has.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
@@ -65,9 +68,17 @@ pub(crate) fn answer(server: &Server, parts: &[String], request: &Request<Bytes>
         ["openapi", "v2"] => return Err(ApiError::no_such_resource()),
         ["openapi", "v3", rest @ ..] if reading => return openapi(server, rest, request),
         [] | ["api" | "apis", ..] if reading => return discovery(server, &parts, request),
-        _ => Reply::plain(404, "404 page not found\n"),
+        ["healthz" | "livez" | "readyz" | "version" | "api" | "apis" | "openapi", ..] | [] if !reading => {
+            return Err(crate::service::method_not_allowed());
+        }
+        _ => not_found(),
     };
     Ok(reply.into_response())
+}
+
+/// The answer to a path of which nothing is known.
+pub(crate) fn not_found() -> Reply {
+    Reply::plain(404, "404 page not found\n")
 }
 
 fn version() -> Value {
@@ -107,7 +118,7 @@ fn resource(kind: &Kind) -> discovery::Resource {
         }
         Nature::Custom(custom) => {
             let hash = discovery::storage_version_hash(&kind.group, &custom.storage_version, &kind.kind);
-            (Some(Cow::Owned(hash)), Cow::Owned(custom_definition(&kind.group, &kind.version, &kind.kind)), true)
+            (Some(Cow::Owned(hash)), Cow::Owned(schema::model_name(&published(kind), &kind.kind)), true)
         }
     };
     let verbs = if kind.custom().is_some_and(|custom| custom.terminating) {
@@ -143,12 +154,6 @@ fn resource(kind: &Kind) -> discovery::Resource {
     }
 }
 
-/// The name of a custom kind's schema: its group's labels reversed, as Java packages are.
-fn custom_definition(group: &str, version: &str, kind: &str) -> String {
-    let reversed: Vec<&str> = group.split('.').rev().collect();
-    format!("{}.{version}.{kind}", reversed.join("."))
-}
-
 fn discovery(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
     let resources = resources(server);
     let catalog = Catalog::new(&resources);
@@ -164,8 +169,13 @@ fn discovery(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Resul
         (["apis", group, version], _) => catalog.resource_list(group, version),
         _ => None,
     };
-    let document = document.ok_or_else(ApiError::no_such_resource)?;
-    Ok(Reply::json(200, &document).into_response())
+    let reply = match (document, parts) {
+        (Some(document), _) => Reply::json(200, &document),
+        // A group that is not served is nobody's; one that is answers for its versions.
+        (None, ["apis", group, ..]) if catalog.group(group).is_none() => not_found(),
+        (None, _) => return Err(ApiError::no_such_resource()),
+    };
+    Ok(reply.into_response())
 }
 
 fn authority(request: &Request<Bytes>) -> String {
@@ -223,7 +233,61 @@ fn paths(catalog: &Catalog<'_>) -> Value {
     json!({"paths": paths})
 }
 
+/// `/openapi/v3`: the index, or the document of one group and version.
 fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
-    let _ = (server, parts, request);
-    Err(ApiError::no_such_resource())
+    let kinds = server.registry.all();
+    let resources: Vec<discovery::Resource> = kinds.iter().map(|kind| resource(kind)).collect();
+    let catalog = Catalog::new(&resources);
+    let revision = |resource: &discovery::Resource| {
+        let custom = kinds.iter().find(|kind| {
+            kind.group == resource.group && kind.version == resource.version && kind.plural == resource.plural
+        });
+        custom.and_then(|kind| kind.custom()).map_or_else(String::new, |custom| custom.open_api.to_string())
+    };
+    let wanted = match parts {
+        [] => {
+            let documents = catalog.group_versions().map(|(group, version, resources)| {
+                (group, version, openapi::document_hash(resources, &revision))
+            });
+            return Ok(Reply::json(200, &openapi::index(documents)).into_response());
+        }
+        ["api", version] => ("", *version),
+        ["apis", group, version] => (*group, *version),
+        _ => return Ok(not_found().into_response()),
+    };
+    let found = catalog.group_versions().find(|(group, version, _)| (*group, *version) == wanted);
+    let Some((group, version, resources)) = found else { return Ok(not_found().into_response()) };
+    let definition = |name: &str| definition(&kinds, name);
+    let document = openapi::document(group, version, resources, definition);
+    let mut response = tagged(document.to_string().into(), "application/json", request);
+    if request.uri().query().is_some_and(|query| query.contains("hash=")) {
+        let immutable = HeaderValue::from_static("public, immutable");
+        response.headers_mut().insert(header::CACHE_CONTROL, immutable);
+    }
+    Ok(response)
+}
+
+/// A schema by its name: a built-in one, or one of a custom kind or its list.
+fn definition(kinds: &[Arc<Kind>], name: &str) -> Option<Value> {
+    if let Some(found) = tables::definition(name) {
+        return serde_json::from_str(tables::openapi(found)).ok();
+    }
+    kinds.iter().find_map(|kind| {
+        let custom = kind.custom()?;
+        let selectable: Vec<&str> = custom.selectable.iter().map(String::as_str).collect();
+        let published = PublishedKind { selectable_fields: &selectable, ..published(kind) };
+        let own = [&kind.kind, &kind.list_kind].iter().any(|of| schema::model_name(&published, of) == name);
+        own.then(|| schema::publish(Some(&custom.open_api), &published).remove(name)).flatten()
+    })
+}
+
+fn published(kind: &Kind) -> PublishedKind<'_> {
+    PublishedKind {
+        group: &kind.group,
+        version: &kind.version,
+        kind: &kind.kind,
+        list_kind: &kind.list_kind,
+        plural: &kind.plural,
+        selectable_fields: &[],
+    }
 }

@@ -1,15 +1,16 @@
 //! What clients send: bodies read into trees of the kind that a URL names, and patches applied.
 
 use crate::builtin::{conform, tables};
-use crate::decode;
+use crate::decode::{self, Decoded, Encoding, Unreadable, Wanted};
+use crate::field::{FieldError, Path, go_quote};
 use crate::kind::Kind;
 use crate::negotiate::content_type;
 use crate::options::{FieldValidation, WriteOptions};
-use crate::patch::{json_patch, merge_patch, strategic};
+use crate::patch::{go_print, json_patch, merge_patch, strategic};
 use crate::protobuf;
-use crate::schema::{self, Malformed};
-use crate::server::{Call, Server};
-use crate::status::ApiError;
+use crate::schema::{self, Malformed, Schema};
+use crate::server::Call;
+use crate::status::{ApiError, Subject};
 use crate::strategy;
 use crate::write::text;
 use serde_json::{Map, Value};
@@ -19,149 +20,118 @@ pub(crate) const BODY_MAX: usize = 3 << 20;
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// The body of a create or replace, fitted to its kind and defaulted.
-pub(crate) fn object(_server: &Server, call: &Call, options: &WriteOptions) -> Result<Value, ApiError> {
+pub(crate) fn object(call: &Call, options: &WriteOptions) -> Result<Value, ApiError> {
     let kind = &*call.kind;
-    let mut strict = Vec::new();
-    let mut value = decode_body(call, &mut strict)?;
-    check_type(kind, &mut value)?;
-    strict.extend(fit(kind, &mut value)?);
-    report(call, options.field_validation, &strict)?;
-    strategy::default(kind, &mut value);
-    Ok(value)
-}
-
-/// The tree that a body holds, of whatever kind.
-fn decode_body(call: &Call, strict: &mut Vec<String>) -> Result<Value, ApiError> {
-    let kind = &*call.kind;
-    match content_type(&call.headers) {
-        "" | "application/json" => decoded(kind, decode::json(&call.body), strict),
-        "application/yaml" => decoded(kind, decode::yaml(&call.body), strict),
-        PROTOBUF if kind.builtin().is_some() => decode_protobuf(&call.body, &kind.api_version, &kind.kind),
-        _ => {
-            let more = if kind.builtin().is_some() { format!(", {PROTOBUF}") } else { String::new() };
-            Err(ApiError::unsupported_media_type(format!(
-                "the body of the request was in an unknown format - accepted media types include: \
-                 application/json, application/yaml{more}"
-            )))
-        }
-    }
-}
-
-fn decode_protobuf(body: &[u8], api_version: &str, kind: &str) -> Result<Value, ApiError> {
-    match protobuf::decode_body(body, api_version, kind) {
-        Ok(Some(value)) => Ok(value),
-        Ok(None) => Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): it is of a kind that is not built in"
-        ))),
-        Err(error) => Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): {error}"
-        ))),
-    }
-}
-
-fn decoded(
-    kind: &Kind,
-    read: Result<decode::Decoded, decode::DecodeError>,
-    strict: &mut Vec<String>,
-) -> Result<Value, ApiError> {
-    match read {
-        Ok(decoded) => {
-            strict.extend(decoded.duplicates);
-            Ok(decoded.value)
-        }
-        Err(error) => Err(ApiError::bad_request(error.for_kind(&kind.kind))),
-    }
-}
-
-/// Checks what a tree says it is; one that does not say is what the URL says.
-fn check_type(kind: &Kind, value: &mut Value) -> Result<(), ApiError> {
-    let Value::Object(fields) = value else {
-        return Err(ApiError::bad_request("the object provided is not an object"));
+    let wanted = Wanted {
+        group: &kind.group,
+        version: &kind.version,
+        kind: &kind.kind,
+        implied: kind.builtin().is_some(),
     };
-    let given = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (api_version, name) = (given("apiVersion"), given("kind"));
-    let version = api_version.rsplit('/').next().unwrap_or_default();
-    let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    if kind.builtin().is_some() {
-        let other = (!api_version.is_empty() && api_version != kind.api_version) || (!name.is_empty() && name != kind.kind);
-        if other && tables::definition_of(group, version, &name).is_some() {
-            let internal = kind.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
-            return Err(ApiError::bad_request(format!(
-                "{name} in version {version:?} cannot be handled as a {}: converting ({version}.{name}) to \
-                 ({internal}.{}): unknown conversion",
-                kind.kind, kind.kind
-            )));
-        }
-        if other {
-            return Err(ApiError::bad_request(format!(
-                "{name} in version {version:?} cannot be handled as a {}: no kind {name:?} is registered for \
-                 version {api_version:?}",
-                kind.kind
-            )));
-        }
-    } else {
-        if name.is_empty() {
-            return Err(ApiError::bad_request(decode::missing_kind(&kind.kind, value)));
-        }
-        if api_version != kind.api_version {
-            return Err(ApiError::bad_request(format!(
-                "the API version in the data ({api_version}) does not match the expected API version ({})",
-                kind.api_version
-            )));
-        }
-        if name != kind.kind {
-            return Err(ApiError::bad_request(format!(
-                "{name} in version {version:?} cannot be handled as a {}: no kind match",
-                kind.kind
-            )));
-        }
+    let mut decoded = decode_body(call, &wanted)?;
+    let refuse = |why: &str| decode::cannot_handle(&kind.kind, &kind.version, &kind.kind, why);
+    if kind.custom().is_some() {
+        check_custom_kind(kind, &decoded.value)?;
     }
-    kind.stamp(fields);
-    Ok(())
-}
-
-/// Gives a tree the shape of its kind, and tells what was dropped for it.
-pub(crate) fn fit(kind: &Kind, value: &mut Value) -> Result<Vec<String>, ApiError> {
-    let unknown = if kind.builtin().is_some() {
-        let unknown = conform::conform(value, kind.schema()).map_err(|error| {
-            ApiError::bad_request(format!(
-                "{} in version {:?} cannot be handled as a {}: {error}",
-                kind.kind, kind.version, kind.kind
-            ))
-        })?;
-        unknown.iter().map(ToString::to_string).collect()
-    } else {
-        schema::fit(value, kind.schema(), Malformed::Refuse)
-            .map_err(|error| decode::bad_metadata(&kind.kind, &error))?
-            .iter()
-            .map(|path| format!("unknown field {}", crate::field::go_quote(path)))
-            .collect()
-    };
-    Ok(unknown)
-}
-
-/// Warns of, or refuses, what strict decoding found.
-fn report(call: &Call, validation: FieldValidation, strict: &[String]) -> Result<(), ApiError> {
-    match validation {
-        _ if strict.is_empty() => Ok(()),
-        FieldValidation::Ignore => Ok(()),
+    let unknown = fit(kind, &mut decoded.value).map_err(|why| refuse(&why))?;
+    match options.field_validation {
+        FieldValidation::Ignore => {}
         FieldValidation::Warn => {
-            strict.iter().for_each(|warning| call.warn(warning.clone()));
-            Ok(())
+            decoded.warnings.into_iter().chain(unknown).for_each(|warning| call.warn(warning));
         }
         FieldValidation::Strict => {
-            let kind = &*call.kind;
-            let list = decode::strict_error(strict);
-            Err(ApiError::bad_request(if kind.builtin().is_some() {
-                format!(
-                    "{} in version {:?} cannot be handled as a {}: {list}",
-                    kind.kind, kind.version, kind.kind
-                )
-            } else {
-                list
-            }))
+            let strict: Vec<String> = decoded.strict_errors.into_iter().chain(unknown).collect();
+            if !strict.is_empty() {
+                return Err(refuse(&format!("strict decoding error: {}", strict.join(", "))));
+            }
         }
     }
+    strategy::default(kind, &mut decoded.value);
+    Ok(decoded.value)
+}
+
+/// Reads a body as the wanted kind, in whatever encoding it comes.
+fn decode_body(call: &Call, wanted: &Wanted<'_>) -> Result<Decoded, ApiError> {
+    match content_type(&call.headers) {
+        "" | "application/json" => known_kind(decode::decode_object(&call.body, Encoding::Json, wanted), wanted),
+        "application/yaml" => known_kind(decode::decode_object(&call.body, Encoding::Yaml, wanted), wanted),
+        PROTOBUF if wanted.implied => decode_protobuf(call, wanted),
+        _ => Err(unknown_format(wanted.implied)),
+    }
+}
+
+/// Kinds that are built in, but are not the wanted one, are refused in other words than unknown ones.
+fn known_kind(read: Result<Decoded, ApiError>, wanted: &Wanted<'_>) -> Result<Decoded, ApiError> {
+    read.map_err(|mut error| {
+        if let Some((kind, version)) = unregistered(&error.message) {
+            let (group, version) = version.rsplit_once('/').unwrap_or(("", &version));
+            if tables::definition_of(group, version, &kind).is_some() || (group.is_empty() && kind == "List") {
+                let package = wanted.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
+                let why = format!(
+                    "converting ({version}.{kind}) to ({package}.{}): unknown conversion",
+                    wanted.kind
+                );
+                error = decode::cannot_handle(&kind, version, wanted.kind, &why);
+            }
+        }
+        error
+    })
+}
+
+/// The kind and version in a refusal of a kind that is not registered.
+fn unregistered(message: &str) -> Option<(String, String)> {
+    let (_, rest) = message.split_once("no kind \"")?;
+    let (kind, rest) = rest.split_once("\" is registered for version \"")?;
+    let (version, _) = rest.split_once('"')?;
+    Some((kind.to_owned(), version.to_owned()))
+}
+
+fn unknown_format(protobuf: bool) -> ApiError {
+    let more = if protobuf { format!(", {PROTOBUF}") } else { String::new() };
+    ApiError::unsupported_media_type(format!(
+        "the body of the request was in an unknown format - accepted media types include: \
+         application/json, application/yaml{more}"
+    ))
+}
+
+fn decode_protobuf(call: &Call, wanted: &Wanted<'_>) -> Result<Decoded, ApiError> {
+    let api_version = crate::discovery::group_version(wanted.group, wanted.version);
+    match protobuf::decode_body(&call.body, &api_version, wanted.kind) {
+        Ok(Some(value)) => {
+            let (found_version, found) = (text(&value, "/apiVersion"), text(&value, "/kind"));
+            if found_version != api_version || found != wanted.kind {
+                let why = format!("no kind {} is registered for version {}", go_quote(found), go_quote(found_version));
+                let version = found_version.rsplit('/').next().unwrap_or_default();
+                return known_kind(Err(decode::cannot_handle(found, version, wanted.kind, &why)), wanted);
+            }
+            Ok(Decoded { value, ..Decoded::default() })
+        }
+        Ok(None) => Err(decode::unrecognized(wanted.kind, "the kind is not built in", &call.body)),
+        Err(error) => Err(decode::unrecognized(wanted.kind, &error.to_string(), &call.body)),
+    }
+}
+
+/// Refuses an object of another custom kind than the URL's.
+fn check_custom_kind(kind: &Kind, value: &Value) -> Result<(), ApiError> {
+    let given = text(value, "/kind");
+    if given == kind.kind {
+        return Ok(());
+    }
+    let why = format!("must be {}", kind.kind);
+    let error = FieldError::invalid(&Path::of("kind"), &given.into(), why);
+    let subject = Subject { group: &kind.group, kind: given };
+    Err(ApiError::invalid(&subject, text(value, "/metadata/name"), &[error]))
+}
+
+/// Gives a tree the shape of its kind. Tells what was dropped for it (`unknown field "…"`), or why it
+/// cannot be given that shape.
+pub(crate) fn fit(kind: &Kind, value: &mut Value) -> Result<Vec<String>, String> {
+    if kind.builtin().is_some() {
+        let unknown = conform::conform(value, kind.schema()).map_err(|error| error.to_string())?;
+        return Ok(unknown.iter().map(ToString::to_string).collect());
+    }
+    let unknown = schema::fit(value, kind.schema(), Malformed::Refuse)?;
+    Ok(unknown.iter().map(|path| decode::unknown_field(path)).collect())
 }
 
 /// Puts an object where the URL says it is, and refuses one that says otherwise.
@@ -172,7 +142,7 @@ pub(crate) fn place(call: &Call, object: &mut Value, name: Option<&str>) -> Resu
     let given = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     let namespace = call.namespace();
     if given != namespace {
-        if !given.is_empty() && !(namespace.is_empty() && !call.kind.namespaced && given.is_empty()) {
+        if !given.is_empty() {
             return Err(ApiError::bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request",
             ));
@@ -189,9 +159,9 @@ pub(crate) fn place(call: &Call, object: &mut Value, name: Option<&str>) -> Resu
 pub(crate) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
     let (name, namespace) = (text(object, "/metadata/name"), text(object, "/metadata/namespace"));
     if name.is_empty() {
-        return Err(ApiError::bad_request(format!(
-            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        )));
+        return Err(ApiError::bad_request(
+            "the name of the object (name must be provided) could not be determined",
+        ));
     }
     if name != call.name() {
         return Err(ApiError::bad_request(format!(
@@ -208,50 +178,67 @@ pub(crate) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Refuses a patch that would rename or move the object.
+pub(crate) fn check_patched_name(call: &Call, object: &Value) -> Result<(), ApiError> {
+    let name = text(object, "/metadata/name");
+    if name != call.name() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.name()
+        )));
+    }
+    Ok(())
+}
+
 /// Drops owner references that say the same twice, and warns of them.
 pub(crate) fn dedup_owners(call: &Call, object: &mut Value) {
     let Some(owners) = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut) else {
         return;
     };
     let mut seen: Vec<Value> = Vec::with_capacity(owners.len());
-    let before = owners.len();
+    let mut repeated: Vec<String> = Vec::new();
     owners.retain(|owner| {
-        let fresh = !seen.contains(owner);
-        if fresh {
-            seen.push(owner.clone());
+        if seen.contains(owner) {
+            repeated.push(text(owner, "/uid").to_owned());
+            return false;
         }
-        fresh
+        seen.push(owner.clone());
+        true
     });
-    if owners.len() < before {
-        let uid = seen.last().map(|owner| text(owner, "/uid").to_owned()).unwrap_or_default();
+    if !repeated.is_empty() {
+        repeated.sort();
+        repeated.dedup();
         call.warn(format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in \
              1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) \
-             observed: {uid}"
+             observed: {}",
+            repeated.join(", ")
         ));
     }
 }
 
 /// `DeleteOptions` from a body.
 pub(crate) fn delete_options(call: &Call) -> Result<Value, ApiError> {
-    let mut strict = Vec::new();
-    let mut value = match content_type(&call.headers) {
-        PROTOBUF => decode_protobuf(&call.body, "v1", "DeleteOptions")?,
-        "application/yaml" => decoded(&call.kind, decode::yaml(&call.body), &mut strict)?,
-        "" | "application/json" => decoded(&call.kind, decode::json(&call.body), &mut strict)?,
-        _ => {
-            return Err(ApiError::unsupported_media_type(format!(
-                "the body of the request was in an unknown format - accepted media types include: \
-                 application/json, application/yaml, {PROTOBUF}"
-            )));
-        }
+    let unreadable = |error| match error {
+        Unreadable::Syntax(why) | Unreadable::Value(why) => ApiError::bad_request(why),
     };
-    let kind = text(&value, "/kind");
+    let wanted = Wanted { group: "", version: "v1", kind: "DeleteOptions", implied: true };
+    let mut value = match content_type(&call.headers) {
+        PROTOBUF => decode_protobuf(call, &wanted)?.value,
+        "application/yaml" => decode::parse(&call.body, Encoding::Yaml).map_err(unreadable)?.value,
+        "" | "application/json" => decode::parse(&call.body, Encoding::Json).map_err(unreadable)?.value,
+        _ => return Err(unknown_format(true)),
+    };
+    let (kind, version) = (text(&value, "/kind"), text(&value, "/apiVersion"));
     if !kind.is_empty() && kind != "DeleteOptions" {
-        return Err(ApiError::bad_request("decoded object cannot be converted to DeleteOptions"));
+        return Err(ApiError::bad_request(format!(
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+            go_quote(kind),
+            go_quote(version)
+        )));
     }
     if let Some(definition) = tables::definition(tables::DELETE_OPTIONS) {
-        let schema = crate::schema::SchemaRef::Builtin(definition);
+        let schema = schema::SchemaRef::Builtin(definition);
         conform::conform(&mut value, &schema).map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     Ok(value)
@@ -260,30 +247,14 @@ pub(crate) fn delete_options(call: &Call) -> Result<Value, ApiError> {
 /// A body of a built-in kind other than the object's own: a `Binding`, an `Eviction`, a `Scale`.
 pub(crate) fn other_kind(call: &Call, group: &str, version: &str, kind: &str) -> Result<Value, ApiError> {
     let Some(schema) = tables::schema_of(group, version, kind) else { return Err(ApiError::no_such_resource()) };
-    let api_version = crate::discovery::group_version(group, version);
-    let read = |decoded: Result<decode::Decoded, decode::DecodeError>| {
-        decoded.map(|d| d.value).map_err(|error| ApiError::bad_request(error.for_kind(kind)))
-    };
-    let mut value = match content_type(&call.headers) {
-        PROTOBUF => decode_protobuf(&call.body, &api_version, kind)?,
-        "application/yaml" => read(decode::yaml(&call.body))?,
-        _ => read(decode::json(&call.body))?,
-    };
-    fit_other(&mut value, &schema, &api_version, kind)?;
+    let mut value = decode_body(call, &Wanted { group, version, kind, implied: true })?.value;
+    fit_other(&mut value, &schema).map_err(|why| decode::cannot_handle(kind, version, kind, &why))?;
     Ok(value)
 }
 
 /// Gives a tree of such a kind its form.
-pub(crate) fn fit_other(value: &mut Value, schema: &schema::Schema, api_version: &str, kind: &str) -> Result<(), ApiError> {
-    conform::conform(value, schema).map_err(|error| {
-        let version = api_version.rsplit('/').next().unwrap_or_default();
-        ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}"))
-    })?;
-    if let Value::Object(fields) = value {
-        fields.insert("apiVersion".into(), api_version.into());
-        fields.insert("kind".into(), kind.into());
-    }
-    Ok(())
+pub(crate) fn fit_other(value: &mut Value, schema: &Schema) -> Result<(), String> {
+    conform::conform(value, schema).map(drop).map_err(|error| error.to_string())
 }
 
 /// The form a patch is sent in.
@@ -297,24 +268,21 @@ pub(crate) enum PatchForm {
 
 impl PatchForm {
     pub(crate) fn of(call: &Call) -> Result<PatchForm, ApiError> {
+        let builtin = call.kind.builtin().is_some();
         match content_type(&call.headers) {
             "application/json-patch+json" => Ok(PatchForm::Json),
             "application/merge-patch+json" => Ok(PatchForm::Merge),
-            "application/strategic-merge-patch+json" if call.kind.builtin().is_some() => Ok(PatchForm::Strategic),
+            "application/strategic-merge-patch+json" if builtin => Ok(PatchForm::Strategic),
             "application/apply-patch+yaml" => Ok(PatchForm::Apply),
-            _ => {
-                let mut error = ApiError::unsupported_media_type(if call.kind.builtin().is_some() {
-                    "415: Unsupported Media Type".to_owned()
-                } else {
-                    "the body of the request was in an unknown format - accepted media types include: \
-                     application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-                        .to_owned()
-                });
-                if call.kind.builtin().is_some() {
-                    error.details = Some(Box::default());
-                }
+            _ if builtin => {
+                let mut error = ApiError::unsupported_media_type("415: Unsupported Media Type");
+                error.details = Some(Box::default());
                 Err(error)
             }
+            _ => Err(ApiError::unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            )),
         }
     }
 }
@@ -323,69 +291,128 @@ impl PatchForm {
 pub(crate) struct Patch {
     form: PatchForm,
     pub value: Value,
-    duplicates: Vec<String>,
+    strict_errors: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// Reads the body of a patch request.
 pub(crate) fn read_patch(call: &Call, form: PatchForm) -> Result<Patch, ApiError> {
-    let decoded = decode::patch(&call.body).map_err(|error| ApiError::bad_request(error.for_patch(form == PatchForm::Json)))?;
-    Ok(Patch { form, value: decoded.value, duplicates: decoded.duplicates })
+    let decoded = decode::parse(&call.body, Encoding::Json).map_err(|error| match error {
+        Unreadable::Syntax(why) | Unreadable::Value(why) => {
+            let why = why.strip_prefix("couldn't get version/kind; json parse error: ").unwrap_or(&why);
+            ApiError::bad_request(format!("error decoding patch: {why}"))
+        }
+    })?;
+    let Decoded { value, strict_errors, warnings } = decoded;
+    Ok(Patch { form, value, strict_errors, warnings })
 }
 
 /// An object with a patch applied, fitted to its kind and defaulted.
-pub(crate) fn patched(
-    _server: &Server,
-    call: &Call,
-    options: &WriteOptions,
-    patch: &Patch,
-    live: &Value,
-) -> Result<Value, ApiError> {
+pub(crate) fn patched(call: &Call, options: &WriteOptions, patch: &Patch, live: &Value) -> Result<Value, ApiError> {
     let kind = &*call.kind;
     let checked = options.field_validation != FieldValidation::Ignore;
-    let mut strict = patch.duplicates.clone();
+    let mut unknown = Vec::new();
     let mut new = match patch.form {
         PatchForm::Json => {
-            strict.extend(json_patch::unknown_fields(&patch.value));
+            unknown.extend(json_patch::unknown_fields(&patch.value));
             json_patch::apply(live.clone(), &patch.value, checked)?
         }
-        PatchForm::Merge => merge_patch::apply(live.clone(), patch.value.clone(), checked)?,
+        PatchForm::Merge | PatchForm::Apply => {
+            merge_patch::apply(live.clone(), patch.value.clone(), checked)?
+        }
         PatchForm::Strategic => strategic::apply(live.clone(), patch.value.clone(), &kind.schema_ref())?,
-        PatchForm::Apply => patch.value.clone(),
     };
-    check_type(kind, &mut new)?;
-    strict.extend(fit(kind, &mut new)?);
-    report(call, options.field_validation, &strict)?;
+    let before = new.to_string();
+    let refuse = |why: &str| refuse_patch(patch, &before, why);
+    check_patched_type(kind, &new).map_err(|why| refuse(&why))?;
+    unknown.extend(fit(kind, &mut new).map_err(|why| refuse(&why))?);
+    match options.field_validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => {
+            patch.warnings.iter().cloned().chain(unknown).for_each(|warning| call.warn(warning));
+        }
+        FieldValidation::Strict => {
+            let strict: Vec<String> = patch.strict_errors.iter().cloned().chain(unknown).collect();
+            if !strict.is_empty() {
+                return Err(refuse(&format!("strict decoding error: {}", strict.join(", "))));
+            }
+        }
+    }
     strategy::default(kind, &mut new);
-    check_name(call, &new)?;
     Ok(new)
 }
 
-/// The configuration of an apply to a subresource of another kind.
-pub(crate) fn applied_other(call: &Call) -> Result<Value, ApiError> {
-    let decoded = decode::yaml(&call.body)
-        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {}", error.plain())))?;
-    Ok(decoded.value)
+/// Refuses a patch whose result is not of the kind.
+fn check_patched_type(kind: &Kind, new: &Value) -> Result<(), String> {
+    let (api_version, given) = (text(new, "/apiVersion"), text(new, "/kind"));
+    if api_version == kind.api_version && given == kind.kind {
+        return Ok(());
+    }
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    if kind.builtin().is_some() && tables::definition_of(group, version, given).is_some() {
+        return Err(format!(
+            "converting ({version}.{given}) to ({}.{}): unknown conversion",
+            kind.internal_group(),
+            kind.kind
+        ));
+    }
+    Err(format!(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        go_quote(given),
+        go_quote(api_version)
+    ))
+}
+
+/// 422: the patch applies, but what results is not an object of the kind.
+fn refuse_patch(patch: &Patch, result: &str, why: &str) -> ApiError {
+    let shown = match patch.form {
+        PatchForm::Strategic => go_print(&patch.value),
+        _ => result.to_owned(),
+    };
+    let error = FieldError::invalid(&Path::of("patch"), &shown.into(), why);
+    let mut refusal = ApiError::invalid(&Subject { group: "", kind: "" }, "", &[error]);
+    if let Some(details) = &mut refusal.details {
+        details.remove("kind");
+    }
+    refusal
 }
 
 /// The configuration of an apply: YAML or JSON, as sent, with unknown fields reported.
-pub(crate) fn applied(_server: &Server, call: &Call, options: &WriteOptions) -> Result<Value, ApiError> {
+pub(crate) fn applied(call: &Call, options: &WriteOptions) -> Result<Value, ApiError> {
     let kind = &*call.kind;
-    let decoded = decode::yaml(&call.body)
-        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {}", error.plain())))?;
-    let mut strict = decoded.duplicates;
-    let value = decoded.value;
-    if kind.builtin().is_none() {
-        // The merge refuses what a built-in kind does not have; custom kinds are pruned.
-        let mut pruned = value.clone();
-        strict.extend(fit(kind, &mut pruned)?);
-        report(call, options.field_validation, &strict)?;
-        return Ok(pruned);
+    let strict = options.field_validation == FieldValidation::Strict;
+    let decoded = read_applied(call)?;
+    if strict && !decoded.strict_errors.is_empty() {
+        let list = decoded.strict_errors.join(", ");
+        return Err(ApiError::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {list}"
+        )));
     }
-    report(call, options.field_validation, &strict)?;
+    if options.field_validation == FieldValidation::Warn {
+        decoded.warnings.iter().for_each(|warning| call.warn(warning.clone()));
+    }
+    let mut value = decoded.value;
+    if kind.custom().is_some() && text(&value, "/kind") == kind.kind && text(&value, "/apiVersion") == kind.api_version
+    {
+        // The merge refuses what a built-in kind does not have; custom kinds are pruned.
+        let unknown = schema::fit(&mut value, kind.schema(), Malformed::Refuse).map_err(ApiError::bad_request)?;
+        let unknown: Vec<String> = unknown.iter().map(|path| decode::unknown_field(path)).collect();
+        if strict && !unknown.is_empty() {
+            let list = unknown.join(", ");
+            return Err(ApiError::bad_request(format!("strict decoding error: {list}")));
+        }
+        if options.field_validation == FieldValidation::Warn {
+            unknown.into_iter().for_each(|warning| call.warn(warning));
+        }
+    }
     Ok(value)
 }
 
-/// Gives the result of an apply the form that reading it into its Go type would.
-pub(crate) fn conform(kind: &Kind, value: &mut Value) -> Result<(), ApiError> {
-    fit(kind, value).map(drop)
+/// The body of an apply, whatever it is.
+pub(crate) fn read_applied(call: &Call) -> Result<Decoded, ApiError> {
+    decode::parse(&call.body, Encoding::Yaml).map_err(|error| match error {
+        Unreadable::Syntax(why) | Unreadable::Value(why) => {
+            ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}"))
+        }
+    })
 }

@@ -176,6 +176,14 @@ impl Kind {
         Subject { group: &self.group, kind: &self.plural }
     }
 
+    /// The Go package of the kind inside kube-apiserver, which shows in some refusals.
+    pub(crate) fn internal_group(&self) -> &str {
+        match self.group.split('.').next() {
+            None | Some("") => "core",
+            Some(first) => first,
+        }
+    }
+
     /// How validation errors name the kind.
     pub(crate) fn subject(&self) -> Subject<'_> {
         Subject { group: &self.group, kind: &self.kind }

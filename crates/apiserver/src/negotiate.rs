@@ -9,8 +9,10 @@ pub(crate) enum Form {
     /// All of them.
     #[default]
     Object,
-    /// `PartialObjectMetadata`.
+    /// `PartialObjectMetadata`: of one object, or of each event of a watch.
     Metadata,
+    /// `PartialObjectMetadataList`.
+    MetadataList,
     /// A `Table`.
     Table,
 }
@@ -83,19 +85,25 @@ pub(crate) fn accept(headers: &HeaderMap) -> Result<Accept, ApiError> {
         let form = match (clause.shown_as, clause.version) {
             (None, _) => Form::Object,
             (Some("Table"), Some("v1" | "v1beta1") | None) if metadata_group => Form::Table,
-            (Some("PartialObjectMetadata" | "PartialObjectMetadataList"), Some("v1" | "v1beta1"))
-                if metadata_group =>
-            {
-                Form::Metadata
-            }
+            (Some("PartialObjectMetadata"), Some("v1" | "v1beta1")) if metadata_group => Form::Metadata,
+            (Some("PartialObjectMetadataList"), Some("v1" | "v1beta1")) if metadata_group => Form::MetadataList,
             _ => continue,
         };
         let meta_version = if clause.version == Some("v1beta1") { "v1beta1" } else { "v1" };
         return Ok(Accept { form, encoding, pretty: false, meta_version });
     }
-    Err(ApiError::not_acceptable(format!(
-        "only the following media types are accepted: {WRITTEN}, application/vnd.kubernetes.protobuf, application/cbor"
-    )))
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+    if clauses(header).any(|c| WRITTEN.split(", ").any(|written| c.media == written) || c.media == PROTOBUF) {
+        return Err(ApiError::not_acceptable(format!(
+            "only the following media types are accepted: {WRITTEN}, {PROTOBUF}"
+        )));
+    }
+    let mut error = ApiError::not_acceptable(format!(
+        "406: Not Acceptable\n\nAvailable representations: {WRITTEN}, {PROTOBUF}, \
+         application/json;stream=watch, {PROTOBUF};stream=watch"
+    ));
+    error.details = Some(Box::default());
+    Err(error)
 }
 
 /// Which aggregated discovery document a client wants, newest understood first.
@@ -141,7 +149,7 @@ mod tests {
         );
         assert_eq!(
             form("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"),
-            Some(Form::Metadata)
+            Some(Form::MetadataList)
         );
         assert_eq!(form("text/html"), None);
     }

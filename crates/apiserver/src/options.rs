@@ -1,5 +1,6 @@
 //! The options of list, watch and write requests, read from the query and checked as Kubernetes checks them.
 
+use crate::apply::validate_manager_name;
 use crate::field::{FieldError, Path};
 use crate::kind::Kind;
 use crate::request::Query;
@@ -242,7 +243,7 @@ impl Resume {
         if token.v != TOKEN_VERSION {
             return Err(refuse(&format!(
                 "server does not recognize this encoded version {}",
-                crate::field::go_quote(&token.v)
+                token.v
             )));
         }
         if token.rv == 0 {
@@ -291,7 +292,7 @@ impl WriteOptions {
             }
         }
         if let Some(manager) = &manager {
-            check_manager(manager, &mut errors);
+            errors.extend(validate_manager_name(manager, &Path::of("fieldManager")));
         }
         let dry_run = dry_run(&query.all("dryRun"), &mut errors);
         let field_validation = match query.get("fieldValidation") {
@@ -300,7 +301,7 @@ impl WriteOptions {
             Some("Strict") => FieldValidation::Strict,
             Some(other) => {
                 let path = Path::of("fieldValidation");
-                let supported = ["Ignore", "Strict", "Warn"];
+                let supported = ["", "Ignore", "Strict", "Warn"];
                 errors.push(FieldError::not_supported(&path, &other.into(), &supported));
                 FieldValidation::Strict
             }
@@ -309,21 +310,6 @@ impl WriteOptions {
             return Ok(WriteOptions { dry_run, field_validation, manager, force });
         }
         Err(ApiError::invalid(&Subject { group: "meta.k8s.io", kind }, "", &errors))
-    }
-}
-
-fn check_manager(manager: &str, errors: &mut Vec<FieldError>) {
-    let path = Path::of("fieldManager");
-    if manager.len() > 128 {
-        errors.push(FieldError::too_long(&path, 128));
-    }
-    for (at, c) in manager.char_indices() {
-        let printable = !c.is_control() && (c == ' ' || !c.is_whitespace());
-        if !printable {
-            let why = format!("should only contain printable characters, found: \\x{:02x} at {at}", c as u32);
-            errors.push(FieldError::invalid(&path, &manager.into(), why));
-            break;
-        }
     }
 }
 

@@ -3,10 +3,12 @@
 
 use crate::admit;
 use crate::body::Body;
+use crate::builtin::rules::Env;
+use crate::builtin::rules::pod::{self, eviction::Eviction};
 use crate::delete::{self, DeleteOptions};
 use crate::kind::Kind;
 use crate::options::WriteOptions;
-use crate::request::Target;
+use crate::request::{Query, Target};
 use crate::respond::Reply;
 use crate::server::{Call, Server, User};
 use crate::status::ApiError;
@@ -22,7 +24,13 @@ use std::sync::Arc;
 /// Answers a request for a part of an object.
 pub(crate) async fn answer(server: &Server, call: &Call, name: &str, method: &Method) -> Result<Reply, ApiError> {
     let first = name.split('/').next().unwrap_or(name);
-    let Some(part) = call.kind.subresource(first) else { return Err(ApiError::no_such_resource()) };
+    let Some(part) = call.kind.subresource(first) else {
+        // A custom kind that could have the subresource but has it not is asked for the object.
+        return Err(match (call.kind.custom(), first) {
+            (Some(_), "status" | "scale") => ApiError::not_found(&call.kind.resource(), call.name()),
+            _ => ApiError::no_such_resource(),
+        });
+    };
     if call.name.is_none() {
         return Err(ApiError::no_such_resource());
     }
@@ -90,31 +98,80 @@ pub(crate) async fn bind(server: &Server, call: &Call, pod: &str) -> Result<Repl
     let mut binding = incoming::other_kind(call, "", "v1", "Binding")?;
     let name = if pod.is_empty() { text(&binding, "/metadata/name").to_owned() } else { pod.to_owned() };
     admit::binding(server, &mut binding);
-    crate::builtin::rules::pod::check_binding(&binding)?;
     let Some(kind) = server.registry.find("", "v1", "pods") else { return Err(ApiError::no_such_resource()) };
-    let inner = call.retarget(kind, &name, None);
-    let now = server.clock.now();
+    let inner = call.retarget(kind, &name, Some("binding"));
+    let uid = || server.uid();
+    let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
     let change = |live: &Value| {
         let mut new = live.clone();
-        crate::builtin::rules::pod::bind(&mut new, &binding, now)?;
+        pod::binding::bind(&mut new, &binding, &env)?;
+        for (given, at) in [("/metadata/uid", "uid"), ("/metadata/resourceVersion", "resourceVersion")] {
+            if let Some(value) = binding.pointer(given).filter(|value| *value != "") {
+                new["metadata"][at] = value.clone();
+            }
+        }
         Ok(new)
     };
-    write::update(server, &inner, &options, Part::Other("binding"), Change::Patch(&change), false).await?;
+    write::update(server, &inner, &options, Part::Other("binding"), Change::Tracked(&change), false).await?;
     Ok(Reply::json(201, &created()))
 }
 
 /// POST of an `Eviction`: the pod is deleted if its disruption budget allows.
 async fn evict(server: &Server, call: &Call) -> Result<Reply, ApiError> {
     let eviction = incoming::other_kind(call, "policy", "v1", "Eviction")?;
-    let pod = read::find(server, call)?.value();
+    incoming::check_name(call, &eviction)?;
     let mut inner = call.retarget(call.kind.clone(), call.name(), None);
-    inner.body = eviction
-        .get("deleteOptions")
-        .map(|options| Bytes::from(options.to_string()))
-        .unwrap_or_default();
+    inner.body = eviction.get("deleteOptions").map(|o| Bytes::from(o.to_string())).unwrap_or_default();
     inner.headers.remove(http::header::CONTENT_TYPE);
-    let options = DeleteOptions::read(&inner)?;
-    scale::spend_budget(server, call, &pod, options.dry_run).await?;
-    delete::delete_object(server, &inner, call.name(), &options).await?;
+    let mut options = DeleteOptions::read(&inner)?;
+    let uid = || server.uid();
+    let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
+    for _ in 0..EVICTION_TRIES {
+        let stored = read::find(server, call)?;
+        let budgets = budgets(server, call.namespace());
+        match pod::eviction::decide(&stored.value(), &budgets, &env)? {
+            Eviction::Delete { if_unchanged } => {
+                if if_unchanged && options.version.is_none() {
+                    options.version = Some(stored.revision.to_string());
+                }
+                return finish_eviction(server, &inner, &options).await;
+            }
+            Eviction::Pay(budget) => {
+                if options.dry_run || pay(server, call, budget).await? {
+                    return finish_eviction(server, &inner, &options).await;
+                }
+            }
+        }
+    }
+    Err(pod::eviction::too_many_requests(""))
+}
+
+/// How often an eviction is decided again because its budget has changed.
+const EVICTION_TRIES: usize = 16;
+
+async fn finish_eviction(server: &Server, call: &Call, options: &DeleteOptions) -> Result<Reply, ApiError> {
+    delete::delete_object(server, call, call.name(), options).await?;
     Ok(Reply::json(201, &created()))
+}
+
+fn budgets(server: &Server, namespace: &str) -> Vec<Value> {
+    let id = crate::store::CollectionId::new("policy", "poddisruptionbudgets");
+    let listing = server.store.list(&id, Some(namespace), None, None);
+    listing.map(|l| l.items.iter().map(|o| o.value()).collect()).unwrap_or_default()
+}
+
+/// Stores what a budget has paid. False if somebody else changed it first.
+async fn pay(server: &Server, call: &Call, budget: Value) -> Result<bool, ApiError> {
+    let Some(kind) = server.registry.find("policy", "v1", "poddisruptionbudgets") else { return Ok(true) };
+    let inner = call.retarget(kind, text(&budget, "/metadata/name"), Some("status"));
+    let options = WriteOptions::read(&Query::default(), "UpdateOptions", false)?;
+    let mut budget = budget;
+    if let Value::Object(fields) = &mut budget {
+        inner.kind.stamp(fields);
+    }
+    match write::update(server, &inner, &options, Part::Status, Change::Replace(budget), false).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.code == 409 => Ok(false),
+        Err(error) => Err(error),
+    }
 }

@@ -19,12 +19,17 @@ pub(crate) struct Reply {
     pub body: Body,
     pub content_type: &'static str,
     pub warnings: Vec<String>,
+    pub retry_after_seconds: Option<u64>,
 }
 
 impl Reply {
+    pub(crate) fn new(code: u16, body: Body, content_type: &'static str) -> Reply {
+        Reply { code, body, content_type, warnings: Vec::new(), retry_after_seconds: None }
+    }
+
     /// JSON that is written already.
     pub(crate) fn text(code: u16, json: impl Into<Bytes>) -> Reply {
-        Reply { code, body: Body::whole(json), content_type: "application/json", warnings: Vec::new() }
+        Reply::new(code, Body::whole(json), "application/json")
     }
 
     pub(crate) fn json(code: u16, value: &Value) -> Reply {
@@ -32,16 +37,19 @@ impl Reply {
     }
 
     pub(crate) fn plain(code: u16, text: impl Into<String>) -> Reply {
-        Reply {
-            code,
-            body: Body::whole(text.into()),
-            content_type: "text/plain; charset=utf-8",
-            warnings: Vec::new(),
-        }
+        Reply::new(code, Body::whole(text.into()), "text/plain; charset=utf-8")
     }
 
     pub(crate) fn error(error: &ApiError) -> Reply {
-        Reply::json(error.code, &error.to_status())
+        Reply::error_for(Accept::default(), error)
+    }
+
+    /// A refusal, written as the client wants its answers written.
+    pub(crate) fn error_for(accept: Accept, error: &ApiError) -> Reply {
+        let mut reply = encode(accept, error.code, &error.to_status());
+        let details = error.details.as_deref();
+        reply.retry_after_seconds = details.and_then(|d| d.get("retryAfterSeconds")).and_then(Value::as_u64);
+        reply
     }
 
     pub(crate) fn into_response(self) -> Response<Body> {
@@ -50,6 +58,9 @@ impl Reply {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        if let Some(seconds) = self.retry_after_seconds {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
         for warning in self.warnings {
             if let Ok(value) = HeaderValue::from_str(&format!("299 - {}", quote_warning(&warning))) {
                 headers.append(header::WARNING, value);
@@ -94,6 +105,12 @@ pub(crate) fn tree(call: &Call, code: u16, tree: &Value, now: Timestamp) -> Resu
     let shown = match call.accept.form {
         Form::Object => return Ok(encode(call.accept, code, tree)),
         Form::Metadata => table::partial_object_metadata(tree, version),
+        Form::MetadataList => {
+            return Err(ApiError::not_acceptable(format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list (*{})",
+                internal_type(&call.kind)
+            )));
+        }
         Form::Table => {
             let include = IncludeObject::parse(call.query.get("includeObject"))?;
             let metadata = tree.get("metadata").unwrap_or(&Value::Null);
@@ -141,6 +158,12 @@ pub(crate) fn list(
         }
         Form::Object => serde_json::from_slice(&list_text(kind, items, meta)).unwrap_or_default(),
         Form::Metadata => {
+            return Err(ApiError::not_acceptable(format!(
+                "you requested PartialObjectMetadata, but the requested object is a list (*{}List)",
+                internal_type(kind)
+            )));
+        }
+        Form::MetadataList => {
             let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
             table::partial_object_metadata_list(&meta.value(), &trees, version)
         }
@@ -152,6 +175,14 @@ pub(crate) fn list(
         }
     };
     Ok(encode(call.accept, 200, &shown))
+}
+
+/// What kube-apiserver calls a kind inside: `core.Secret`.
+fn internal_type(kind: &Kind) -> String {
+    if kind.custom().is_some() {
+        return "unstructured.Unstructured".to_owned();
+    }
+    format!("{}.{}", kind.internal_group(), kind.kind)
 }
 
 /// A list put together from stored text, without reading it. Items of custom kinds say what they are;

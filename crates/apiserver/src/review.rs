@@ -1,20 +1,31 @@
-//! Kinds that are answered and not stored: access and token reviews, bindings posted to a namespace.
+//! Kinds that are answered and not stored: access and token reviews.
 
+use crate::builtin::rules::objects::reviews::{self, Asked, Review, User};
+use crate::incoming;
 use crate::kind::Kind;
-use crate::registry::is_stored;
+use crate::options::WriteOptions;
 use crate::respond::{self, Reply};
 use crate::server::{Call, Server};
+use crate::service::method_not_allowed;
 use crate::status::ApiError;
 use http::Method;
 
-/// Whether a kind is answered here.
-pub(crate) fn is_review(kind: &Kind) -> bool {
-    !is_stored(kind) && kind.kind != "Binding"
+/// The kind of question that a kind is, if it is one.
+pub(crate) fn review(kind: &Kind) -> Option<Review> {
+    kind.builtin()?;
+    Review::of(&kind.group, &kind.kind)
 }
 
-/// Answers a review: everybody who is let in may do everything.
-pub(crate) fn answer(_server: &Server, call: &Call, method: &Method) -> Result<Reply, ApiError> {
-    let _ = (call, method);
-    Err(respond_not(call))
+/// Answers a review. Whoever was let in may do everything, so access is always granted.
+pub(crate) fn answer(server: &Server, call: &Call, review: Review, method: &Method) -> Result<Reply, ApiError> {
+    if *method != Method::POST || call.name.is_some() {
+        return Err(method_not_allowed());
+    }
+    let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
+    let mut object = incoming::object(call, &options)?;
+    let user = User { name: call.user.name.clone(), uid: String::new(), groups: call.user.groups.clone() };
+    let known = |_: &str| None;
+    let now = server.timestamp();
+    reviews::answer(review, &mut object, &Asked { user: &user, token: &known, now: &now })?;
+    respond::tree(call, 201, &object, server.clock.now())
 }
-fn respond_not(call: &Call) -> ApiError { let _ = respond::encode; ApiError::not_implemented(&call.kind.kind) }

@@ -68,7 +68,13 @@ async fn answer(server: Arc<Server>, request: Request<Bytes>) -> Result<Response
         Path::Other(parts) => return endpoints::answer(&server, &parts, &request),
         Path::Resource(target) => target,
     };
-    let kind = find(&server, &target, request.method())?;
+    let kind = match find(&server, &target, request.method()) {
+        Ok(kind) => kind,
+        Err(error) if error.code == 404 && !server.registry.has_group(&target.group) => {
+            return Ok(endpoints::not_found().into_response());
+        }
+        Err(error) => return Err(error),
+    };
     let user = request.extensions().get::<User>().cloned().unwrap_or_else(User::admin);
     let query = Query::parse(request.uri().query());
     if let Some(name) = &target.subresource
@@ -115,7 +121,7 @@ fn find(server: &Server, target: &Target, method: &Method) -> Result<Arc<Kind>, 
     }
 }
 
-fn method_not_allowed() -> ApiError {
+pub(crate) fn method_not_allowed() -> ApiError {
     let message = "the server does not allow this method on the requested resource";
     let mut error = ApiError::plain(405, "MethodNotAllowed", message);
     error.details = Some(Box::default());
@@ -132,8 +138,12 @@ async fn dispatch(
         let reply = parts::answer(&server, &call, &name, &method).await;
         return finish(&call, reply);
     }
-    if review::is_review(&call.kind) {
-        let reply = review::answer(&server, &call, &method);
+    if let Some(review) = review::review(&call.kind) {
+        let reply = review::answer(&server, &call, review, &method);
+        return finish(&call, reply);
+    }
+    if call.kind.kind == "Binding" && call.kind.builtin().is_some() {
+        let reply = if method == Method::POST { parts::bind(&server, &call, "").await } else { Err(method_not_allowed()) };
         return finish(&call, reply);
     }
     let verb = verb(&method, call.name.is_some(), watch_path).ok_or_else(method_not_allowed)?;
@@ -180,7 +190,7 @@ fn verb(method: &Method, named: bool, watch: bool) -> Option<&'static str> {
 
 /// Adds a call's warnings to its answer, whatever that is.
 fn finish(call: &Call, reply: Result<Reply, ApiError>) -> Result<Response<Body>, ApiError> {
-    let mut reply = reply.unwrap_or_else(|error| Reply::error(&error));
+    let mut reply = reply.unwrap_or_else(|error| Reply::error_for(call.accept, &error));
     reply.warnings.extend(call.take_warnings());
     Ok(reply.into_response())
 }

@@ -7,6 +7,8 @@ use crate::apply::FieldSet;
 use crate::builtin::rules::names::{
     path_segment_name, validate_object_meta, validate_object_meta_update,
 };
+use crate::builtin::rules::objects::{crd, namespace};
+use crate::builtin::rules::pod::ephemeral;
 use crate::builtin::rules::{Env, names};
 use crate::field::FieldError;
 use crate::kind::{Kind, Nature};
@@ -62,6 +64,10 @@ pub(crate) fn prepare_create(kind: &Kind, object: &mut Value, env: &Env<'_>) {
 pub(crate) fn prepare_update(kind: &Kind, part: Part, new: &mut Value, old: &Value, env: &Env<'_>) {
     match (&kind.nature, part) {
         (Nature::Builtin(builtin), Part::Status) => (builtin.rules.prepare_status)(new, old, env),
+        (Nature::Builtin(_), Part::Other("ephemeralcontainers")) => ephemeral::prepare(new, old),
+        (Nature::Builtin(_), Part::Other("finalize")) => namespace::prepare_finalize(new, old),
+        // The binding says all that changes.
+        (Nature::Builtin(_), Part::Other("binding")) => {}
         (Nature::Builtin(builtin), _) => (builtin.rules.prepare_update)(new, old, env),
         (Nature::Custom(_), Part::Status) => prepare_custom_status(new, old),
         (Nature::Custom(custom), _) => {
@@ -143,6 +149,9 @@ pub(crate) fn check_update(
     validate_object_meta_update(new, old, &mut errors);
     match (&kind.nature, part) {
         (Nature::Builtin(builtin), Part::Status) => (builtin.rules.validate_status)(new, old, &mut errors),
+        (Nature::Builtin(_), Part::Other("ephemeralcontainers")) => ephemeral::validate(new, old, &mut errors),
+        (Nature::Builtin(_), Part::Other("finalize")) => namespace::validate_finalize(new, old, &mut errors),
+        (Nature::Builtin(_), Part::Other("binding")) => {}
         (Nature::Builtin(builtin), _) => (builtin.rules.validate_update)(new, old, &mut errors),
         (Nature::Custom(custom), Part::Status) => {
             take(schema::validate_status(new, old, &custom.schema), call, &mut errors);
@@ -161,6 +170,9 @@ fn take(verdict: schema::Verdict, call: &Call, errors: &mut Vec<FieldError>) {
 
 fn refuse(kind: &Kind, object: &Value, errors: &[FieldError]) -> Result<(), ApiError> {
     if errors.is_empty() {
+        if kind.kind == "CustomResourceDefinition" && kind.builtin().is_some() {
+            return crd::refuse_webhook_conversion(object);
+        }
         return Ok(());
     }
     let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();

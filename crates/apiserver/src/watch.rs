@@ -170,7 +170,7 @@ fn header(call: &Call, name: &str) -> String {
 }
 
 fn stream(lines: impl futures::Stream<Item = Bytes> + Send + 'static) -> Reply {
-    Reply { code: 200, body: Body::stream(lines), content_type: "application/json", warnings: Vec::new() }
+    Reply::new(200, Body::stream(lines), "application/json")
 }
 
 fn expired(from: u64, oldest: u64) -> Bytes {
@@ -322,7 +322,9 @@ impl Watch {
                 return event_line(event, kind.prefix(), &object.json);
             }
             Form::Object => kind.tree(object),
-            Form::Metadata => table::partial_object_metadata(&kind.tree(object), self.call.accept.meta_version),
+            Form::Metadata | Form::MetadataList => {
+                table::partial_object_metadata(&kind.tree(object), self.call.accept.meta_version)
+            }
             Form::Table => self.table(&kind, &kind.tree(object)),
         };
         format!("{{\"type\":\"{event}\",\"object\":{shown}}}\n").into()
@@ -350,7 +352,9 @@ impl Watch {
         }
         let shown = match self.call.accept.form {
             Form::Object => tree,
-            Form::Metadata => table::partial_object_metadata(&tree, self.call.accept.meta_version),
+            Form::Metadata | Form::MetadataList => {
+                table::partial_object_metadata(&tree, self.call.accept.meta_version)
+            }
             Form::Table => self.table(&kind, &tree),
         };
         format!("{{\"type\":\"BOOKMARK\",\"object\":{shown}}}\n").into()

@@ -14,6 +14,7 @@ use crate::admit;
 use crate::allocate;
 use crate::apply::{self, Target, Writer};
 use crate::builtin::rules::Env;
+use crate::field::{FieldError, Path};
 use crate::incoming;
 use crate::kind::Kind;
 use crate::options::WriteOptions;
@@ -31,7 +32,6 @@ const TRIES: usize = 32;
 const NAME_TRIES: usize = 8;
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
-const GONE_MEANWHILE: &str = "StorageError: invalid object, Code: 4";
 
 /// What a write came to.
 pub(crate) enum Written {
@@ -64,7 +64,7 @@ impl Written {
 /// POST of a new object.
 pub(crate) async fn create(server: &Server, call: &Call) -> Result<Reply, ApiError> {
     let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
-    let object = incoming::object(server, call, &options)?;
+    let object = incoming::object(call, &options)?;
     let written = create_object(server, call, &options, object).await?;
     written.reply(server, call, 201).await
 }
@@ -77,9 +77,14 @@ pub(crate) async fn create_object(
     mut object: Value,
 ) -> Result<Written, ApiError> {
     let kind = &*call.kind;
-    refuse_while_terminating(kind, call)?;
+    refuse_while_terminating(kind)?;
     incoming::place(call, &mut object, call.name.as_deref())?;
     incoming::dedup_owners(call, &mut object);
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for owned_by_server in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            metadata.remove(owned_by_server);
+        }
+    }
     let manager = manager_name(call, options);
     track(server, kind, Part::Main, None, &mut object, &manager);
     create_tracked(server, call, options, object).await
@@ -141,6 +146,10 @@ async fn store_new(
     admit::validate(server, call, admit::Operation::Create, options.dry_run, object, None).await?;
     let name = text(object, "/metadata/name").to_owned();
     let key = Key::new(call.namespace(), &name);
+    if !text(object, "/metadata/resourceVersion").is_empty() {
+        let why = "resourceVersion should not be set on objects to be created";
+        return Err(ApiError::plain(500, "", why));
+    }
     if options.dry_run {
         if server.store.get(&kind.collection, &key).is_some() {
             return Err(ApiError::already_exists(&kind.resource(), &name));
@@ -160,9 +169,6 @@ async fn store_new(
 fn begin(server: &Server, object: &mut Value) {
     let now = server.timestamp();
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
-    for owned_by_server in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
-        metadata.remove(owned_by_server);
-    }
     metadata.insert("creationTimestamp".into(), now.into());
     metadata.insert("uid".into(), server.uid().into());
     let named = metadata.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
@@ -172,23 +178,27 @@ fn begin(server: &Server, object: &mut Value) {
     }
 }
 
-fn refuse_while_terminating(kind: &Kind, call: &Call) -> Result<(), ApiError> {
+fn refuse_while_terminating(kind: &Kind) -> Result<(), ApiError> {
     if kind.custom().is_some_and(|custom| custom.terminating) {
         let why = "create not allowed while custom resource definition is terminating";
         let mut error = ApiError::method_not_supported(&kind.resource(), "create");
-        error.message = format!("{why}");
-        let _ = call;
+        error.message = why.to_owned();
         return Err(error);
     }
     Ok(())
 }
+
+/// Makes the new state of an object from the one that is stored.
+pub(crate) type Edit<'a> = &'a (dyn Fn(&Value) -> Result<Value, ApiError> + Sync);
 
 /// How a changed object is made from the one that is stored.
 pub(crate) enum Change<'a> {
     /// The client sends the whole object.
     Replace(Value),
     /// The client says what to change.
-    Patch(&'a (dyn Fn(&Value) -> Result<Value, ApiError> + Sync)),
+    Patch(Edit<'a>),
+    /// As a patch, but the result says itself who manages what.
+    Tracked(Edit<'a>),
     /// The client says which fields it wants, and gives up those it no longer names.
     Apply {
         /// What the client applies.
@@ -200,7 +210,7 @@ pub(crate) enum Change<'a> {
 /// PUT of an object, or of a part of it.
 pub(crate) async fn replace(server: &Server, call: &Call, part: Part) -> Result<Reply, ApiError> {
     let options = WriteOptions::read(&call.query, "UpdateOptions", false)?;
-    let object = incoming::object(server, call, &options)?;
+    let object = incoming::object(call, &options)?;
     incoming::check_name(call, &object)?;
     let creates = part == Part::Main && call.kind.builtin().is_some_and(|b| b.created_by_update);
     let (written, created) = update(server, call, &options, part, Change::Replace(object), creates).await?;
@@ -213,12 +223,12 @@ pub(crate) async fn patch(server: &Server, call: &Call, part: Part) -> Result<Re
     let is_apply = form == incoming::PatchForm::Apply;
     let options = WriteOptions::read(&call.query, "PatchOptions", is_apply)?;
     let (written, created) = if is_apply {
-        let wanted = incoming::applied(server, call, &options)?;
+        let wanted = incoming::applied(call, &options)?;
         let force = options.force.unwrap_or(false);
         update(server, call, &options, part, Change::Apply { wanted, force }, part == Part::Main).await?
     } else {
         let patch = incoming::read_patch(call, form)?;
-        let apply = |live: &Value| incoming::patched(server, call, &options, &patch, live);
+        let apply = |live: &Value| incoming::patched(call, &options, &patch, live);
         update(server, call, &options, part, Change::Patch(&apply), false).await?
     };
     written.reply(server, call, if created { 201 } else { 200 }).await
@@ -266,25 +276,25 @@ async fn create_by_update(
 ) -> Result<Written, ApiError> {
     match change {
         Change::Replace(object) => {
-            if !text(&object, "/metadata/uid").is_empty() || !text(&object, "/metadata/resourceVersion").is_empty()
-            {
-                return Err(ApiError::not_found(&call.kind.resource(), call.name()));
-            }
             create_object(server, call, options, object).await
         }
         Change::Apply { wanted, force } => {
-            refuse_while_terminating(&call.kind, call)?;
-            if !text(&wanted, "/metadata/resourceVersion").is_empty() {
-                let why = "resourceVersion in apply was set but the object does not exist";
-                let _ = why;
-                return Err(ApiError::conflict(&call.kind.resource(), call.name(), GONE_MEANWHILE));
+            refuse_while_terminating(&call.kind)?;
+            let uid = text(&wanted, "/metadata/uid");
+            if !uid.is_empty() {
+                let why = format!(
+                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                );
+                return Err(ApiError::conflict(&call.kind.resource(), call.name(), &why));
             }
             let mut object = applied(server, call, options, Part::Main, None, &wanted, force)?;
+            incoming::check_name(call, &object)?;
             incoming::place(call, &mut object, Some(call.name()))?;
+            incoming::fit(&call.kind, &mut object).map_err(ApiError::bad_request)?;
             strategy::default(&call.kind, &mut object);
             create_tracked(server, call, options, object).await
         }
-        Change::Patch(_) => Err(ApiError::not_found(&call.kind.resource(), call.name())),
+        Change::Patch(_) | Change::Tracked(_) => Err(ApiError::not_found(&call.kind.resource(), call.name())),
     }
 }
 
@@ -302,27 +312,35 @@ fn propose(
     let (mut new, insisted) = match change {
         Change::Replace(object) => {
             let given = text(object, "/metadata/resourceVersion");
-            let unconditional = kind.builtin().is_some_and(|b| b.unconditional_update);
-            if !given.is_empty() || !unconditional {
-                refuse_stale(kind, call, object, live)?;
+            refuse_other_uid(kind, call, object, live)?;
+            if given.is_empty() && !kind.builtin().is_some_and(|b| b.unconditional_update) {
+                let metadata = Path::of("metadata");
+                let path = metadata.field("resourceVersion");
+                let error = FieldError::invalid(&path, &0.into(), "must be specified for an update");
+                return Err(ApiError::invalid(&kind.resource(), call.name(), &[error]));
             }
+            refuse_stale(kind, call, object, live)?;
             (object.clone(), !given.is_empty())
         }
         Change::Patch(patch) => {
             let new = patch(live)?;
             refuse_stale(kind, call, &new, live)?;
-            let insisted = text(&new, "/metadata/resourceVersion") != text(live, "/metadata/resourceVersion");
-            (new, insisted)
+            incoming::check_patched_name(call, &new)?;
+            (new, false)
+        }
+        Change::Tracked(edit) => {
+            let mut new = edit(live)?;
+            refuse_other_uid(kind, call, &new, live)?;
+            refuse_stale(kind, call, &new, live)?;
+            keep_identity(&mut new, live);
+            return Ok((new, false));
         }
         Change::Apply { wanted, force } => {
             let given = text(wanted, "/metadata/resourceVersion");
-            if !given.is_empty() {
-                refuse_stale(kind, call, wanted, live)?;
-            }
             let mut new = applied(server, call, options, part, Some(live), wanted, *force)?;
-            if kind.builtin().is_some() {
-                incoming::conform(kind, &mut new)?;
-            }
+            refuse_stale(kind, call, &new, live)?;
+            incoming::check_patched_name(call, &new)?;
+            incoming::fit(kind, &mut new).map_err(ApiError::bad_request)?;
             strategy::default(kind, &mut new);
             return Ok((new, !given.is_empty()));
         }
@@ -335,19 +353,28 @@ fn propose(
 
 /// Refuses an object that was read at another revision than the newest.
 fn refuse_stale(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(), ApiError> {
-    let uid = text(new, "/metadata/uid");
-    if !uid.is_empty() && uid != text(live, "/metadata/uid") {
-        let why = format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-            text(live, "/metadata/uid")
-        );
-        return Err(ApiError::conflict(&kind.resource(), call.name(), &why));
-    }
     let given = text(new, "/metadata/resourceVersion");
     if given.is_empty() || given == text(live, "/metadata/resourceVersion") {
         return Ok(());
     }
     Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED))
+}
+
+/// Refuses a replacement that is meant for another object of the name.
+fn refuse_other_uid(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(), ApiError> {
+    let (uid, found) = (text(new, "/metadata/uid"), text(live, "/metadata/uid"));
+    if uid.is_empty() || uid == found {
+        return Ok(());
+    }
+    let group = if kind.group.is_empty() { String::new() } else { format!("{}/", kind.group) };
+    let namespace = if kind.namespaced { format!("{}/", call.namespace()) } else { String::new() };
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{namespace}{}, ResourceVersion: 0, \
+         AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {found}",
+        kind.plural,
+        call.name()
+    );
+    Err(ApiError::conflict(&kind.resource(), call.name(), &why))
 }
 
 /// What no client can change: identity and the course of a deletion.
@@ -360,18 +387,20 @@ fn keep_identity(new: &mut Value, live: &Value) {
     if new.get("uid").and_then(Value::as_str).unwrap_or_default().is_empty() {
         new.insert("uid".into(), live["uid"].clone());
     }
-    for kept in ["creationTimestamp", "deletionTimestamp", "generation", "selfLink"] {
-        match live.get(kept) {
-            Some(value) => new.insert(kept.into(), value.clone()),
-            None => new.remove(kept),
-        };
-    }
-    if live.get("deletionTimestamp").is_some() && !new.contains_key("deletionGracePeriodSeconds") {
-        if let Some(value) = live.get("deletionGracePeriodSeconds") {
-            new.insert("deletionGracePeriodSeconds".into(), value.clone());
+    match live.get("generation") {
+        Some(value) => new.insert("generation".into(), value.clone()),
+        None => new.remove("generation"),
+    };
+    new.remove("selfLink");
+    for kept in ["creationTimestamp", "deletionTimestamp"] {
+        if let Some(value) = live.get(kept) {
+            new.insert(kept.into(), value.clone());
         }
-    } else if live.get("deletionTimestamp").is_none() {
-        new.remove("deletionGracePeriodSeconds");
+    }
+    if let (Some(value), false) =
+        (live.get("deletionGracePeriodSeconds"), new.contains_key("deletionGracePeriodSeconds"))
+    {
+        new.insert("deletionGracePeriodSeconds".into(), value.clone());
     }
 }
 
@@ -414,7 +443,7 @@ async fn finish(
     }
 }
 
-fn manager_name(call: &Call, options: &WriteOptions) -> String {
+pub(crate) fn manager_name(call: &Call, options: &WriteOptions) -> String {
     let agent = call.headers.get(http::header::USER_AGENT).and_then(|h| h.to_str().ok());
     apply::manager_name(options.manager.as_deref().unwrap_or_default(), agent.unwrap_or_default())
 }

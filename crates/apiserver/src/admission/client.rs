@@ -130,16 +130,16 @@ impl Client {
         target: &str,
         body: Bytes,
     ) -> Result<(Response<Incoming>, Connection), String> {
-        // A kept connection may have been closed by the other side just now; then the review has not been
-        // looked at, and goes over another one.
+        // A kept connection may have been closed by the other side just now. As no byte of an answer came,
+        // the review was most likely not looked at, and goes over another one.
         while let Some(mut connection) = peer.take_idle() {
             if connection.ready().await.is_err() {
                 continue;
             }
             match connection.send_request(post(endpoint, target, body.clone())?).await {
                 Ok(response) => return Ok((response, connection)),
-                Err(error) if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => {}
-                Err(error) => return Err(word_exchange(&error)),
+                Err(error) if error.is_parse() => return Err(word_exchange(&error)),
+                Err(_) => {}
             }
         }
         let mut connection = self.connect(peer, endpoint).await?;

@@ -9,10 +9,11 @@
 use super::hook::FailurePolicy;
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::common::ast::{
-    CallExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators,
+    CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, MapExpr, StructExpr, operators,
 };
 use kube_cel::cel::objects::{Key, Map as CelMap};
-use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
+use kube_cel::cel::parser::Parser;
+use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +45,8 @@ struct Compiled {
     expression: IdedExpr,
     /// Which variables it mentions: the others need no conversion.
     mentions: [bool; 3],
+    /// What fields are selected from, inner ones first, to find the one that a failure is about.
+    selections: Vec<(IdedExpr, String)>,
 }
 
 const VARIABLES: [&str; 3] = ["object", "oldObject", "request"];
@@ -103,16 +106,18 @@ impl Conditions {
 }
 
 fn compile(text: &str) -> Result<Compiled, ConditionError> {
-    let program = Program::compile(text)
-        .map_err(|errors| ConditionError::Failed(format!("compilation failed: {errors}")))?;
-    let references = program.references();
+    let parser = Parser::default().enable_optional_syntax(true);
+    let parsed = parser.parse(text);
+    let mut expression =
+        parsed.map_err(|errors| ConditionError::Failed(format!("compilation failed: {errors}")))?;
+    let references = expression.references();
     if references.has_variable("authorizer") {
         return Err(ConditionError::Authorizer);
     }
     let mentions = VARIABLES.map(|name| references.has_variable(name));
-    let mut expression = program.expression().clone();
-    select_by_index(&mut expression);
-    Ok(Compiled { expression, mentions })
+    let mut selections = Vec::new();
+    select_by_index(&mut expression, &mut selections);
+    Ok(Compiled { expression, mentions, selections })
 }
 
 fn evaluate(compiled: &Compiled, inputs: Inputs<'_>) -> Result<bool, String> {
@@ -127,6 +132,13 @@ fn evaluate(compiled: &Compiled, inputs: Inputs<'_>) -> Result<bool, String> {
     match context.resolve(&compiled.expression) {
         Ok(Cel::Bool(holds)) => Ok(holds),
         Ok(other) => Err(format!("must evaluate to bool but got {}", other.type_of())),
+        Err(ExecutionError::NoSuchOverload) => {
+            let holds_no_fields =
+                |from: &IdedExpr| !matches!(context.resolve(from), Ok(Cel::Map(_)) | Err(_));
+            let mut selections = compiled.selections.iter();
+            let absent = selections.find(|(from, _)| holds_no_fields(from)).map(|(_, field)| field);
+            Err(absent.map_or_else(|| "no such overload".to_owned(), |field| format!("no such key: {field}")))
+        }
         Err(error) => Err(word(&error)),
     }
 }
@@ -135,10 +147,7 @@ fn evaluate(compiled: &Compiled, inputs: Inputs<'_>) -> Result<bool, String> {
 fn word(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::UnsupportedIndex(Cel::String(key), _) => format!("no such key: {key}"),
-        ExecutionError::NoSuchOverload | ExecutionError::UnsupportedIndex(..) => {
-            "no such overload".to_owned()
-        }
+        ExecutionError::UnsupportedIndex(..) => "no such overload".to_owned(),
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
         ExecutionError::Overflow(..) => "integer overflow".to_owned(),
@@ -151,49 +160,53 @@ fn word(error: &ExecutionError) -> String {
     }
 }
 
-/// Writes `a.b` as `a["b"]`: the evaluator lets the former be false where `a` is null or no map, which
-/// must be an error.
-fn select_by_index(node: &mut IdedExpr) {
+/// Writes `a.b` as `a["b"]`, and `a.?b` as `a[?"b"]`: for the evaluator the former is false where `a` is no
+/// map, which must be an error, and the latter an error where `a` has no `b`, which must be none.
+fn select_by_index(node: &mut IdedExpr, found: &mut Vec<(IdedExpr, String)>) {
+    let mut each = |child: &mut IdedExpr| select_by_index(child, found);
     match &mut node.expr {
         Expr::Select(select) => {
-            select_by_index(&mut select.operand);
-            if !select.test {
-                let operand = std::mem::take(&mut *select.operand);
-                let field = LiteralValue::String(select.field.as_str().into());
-                let field = IdedExpr { id: node.id, expr: Expr::Literal(field) };
-                let func_name = operators::INDEX.to_owned();
-                node.expr = Expr::Call(CallExpr { func_name, target: None, args: vec![operand, field] });
+            each(&mut select.operand);
+            if select.test {
+                return;
             }
+            let operand = std::mem::take(&mut *select.operand);
+            found.push((operand.clone(), select.field.clone()));
+            let field = LiteralValue::String(select.field.as_str().into());
+            let field = IdedExpr { id: node.id, expr: Expr::Literal(field) };
+            let func_name = operators::INDEX.to_owned();
+            node.expr = Expr::Call(CallExpr { func_name, target: None, args: vec![operand, field] });
         }
         Expr::Call(call) => {
-            call.target.iter_mut().for_each(|target| select_by_index(target));
-            call.args.iter_mut().for_each(select_by_index);
+            if call.func_name == operators::OPT_SELECT {
+                operators::OPT_INDEX.clone_into(&mut call.func_name);
+            }
+            call.target.iter_mut().map(|target| &mut **target).chain(&mut call.args).for_each(each);
         }
-        Expr::List(list) => list.elements.iter_mut().for_each(select_by_index),
-        Expr::Map(map) => map.entries.iter_mut().for_each(entry_by_index),
-        Expr::Struct(fields) => fields.entries.iter_mut().for_each(entry_by_index),
-        Expr::Comprehension(comprehension) => {
-            for part in [
-                &mut comprehension.iter_range,
-                &mut comprehension.accu_init,
-                &mut comprehension.loop_cond,
-                &mut comprehension.loop_step,
-                &mut comprehension.result,
-            ] {
-                select_by_index(part);
+        Expr::List(list) => list.elements.iter_mut().for_each(each),
+        Expr::Map(MapExpr { entries }) | Expr::Struct(StructExpr { entries, .. }) => {
+            for entry in entries {
+                match &mut entry.expr {
+                    EntryExpr::StructField(field) => each(&mut field.value),
+                    EntryExpr::MapEntry(entry) => {
+                        [&mut entry.key, &mut entry.value].into_iter().for_each(&mut each);
+                    }
+                }
             }
         }
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
-    }
-}
-
-fn entry_by_index(entry: &mut IdedEntryExpr) {
-    match &mut entry.expr {
-        EntryExpr::StructField(field) => select_by_index(&mut field.value),
-        EntryExpr::MapEntry(entry) => {
-            select_by_index(&mut entry.key);
-            select_by_index(&mut entry.value);
+        Expr::Comprehension(parts) => {
+            let parts = &mut **parts;
+            [
+                &mut parts.iter_range,
+                &mut parts.accu_init,
+                &mut parts.loop_cond,
+                &mut parts.loop_step,
+                &mut parts.result,
+            ]
+            .into_iter()
+            .for_each(each);
         }
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
     }
 }
 

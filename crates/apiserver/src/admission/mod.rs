@@ -35,6 +35,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+pub(crate) use conditions::{ConditionError, check_match_condition};
 pub(crate) use webhooks::Webhooks;
 
 /// What a request does to an object.

@@ -46,12 +46,12 @@ pub(super) enum Mode {
 struct Review<'a> {
     kind: &'static str,
     api_version: &'static str,
-    request: Request<'a>,
+    request: Asked<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Request<'a> {
+struct Asked<'a> {
     uid: &'a str,
     kind: Gvk<'a>,
     resource: Gvr<'a>,
@@ -73,9 +73,9 @@ struct Request<'a> {
     options: &'a Value,
 }
 
-impl<'a> Request<'a> {
+impl<'a> Asked<'a> {
     fn new(uid: &'a str, attributes: &Attributes<'a>, form: Served<'a>) -> Self {
-        Request {
+        Asked {
             uid,
             kind: form.kind,
             resource: form.resource,
@@ -104,7 +104,7 @@ pub(super) fn render_review<'a>(
     object: Option<&'a Value>,
     old: Option<&'a Value>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let request = Request { object, old_object: old, ..Request::new(uid, attributes, form) };
+    let request = Asked { object, old_object: old, ..Asked::new(uid, attributes, form) };
     serde_json::to_vec(&Review { kind: "AdmissionReview", api_version: version.api_version(), request })
 }
 
@@ -113,7 +113,7 @@ pub(super) fn request_variable(
     attributes: &Attributes<'_>,
     form: Served<'_>,
 ) -> Result<Value, serde_json::Error> {
-    serde_json::to_value(Request::new("", attributes, form))
+    serde_json::to_value(Asked::new("", attributes, form))
 }
 
 /// A webhook's verdict.

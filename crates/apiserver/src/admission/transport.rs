@@ -60,7 +60,8 @@ fn word_certificate(problem: &CertificateError, server_name: &str) -> String {
         format!("certificate has expired or is not yet valid: current time {now} is {relation} {limit}")
     };
     match problem {
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+        // The others are mostly self-signed ones that are marked as authorities.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature | CertificateError::Other(_) => {
             "certificate signed by unknown authority".to_owned()
         }
         CertificateError::NotValidForNameContext { presented, .. } => word_names(presented, server_name),

@@ -42,7 +42,6 @@ mod set;
 #[cfg(test)]
 mod tests;
 mod validate;
-mod zero;
 
 #[allow(unused_imports)] // scaffold: goes when the service uses them
 pub(crate) use checks::{undo_unreadable, validate_managed_fields};
@@ -52,6 +51,7 @@ pub(crate) use name::{manager_name, validate_manager_name};
 pub(crate) use scale::{managers_of_scale, managers_of_scaled};
 pub(crate) use set::FieldSet;
 
+use crate::builtin::conform;
 use crate::schema::{Schema, SchemaRef};
 use crate::status::ApiError;
 use conflict::Conflicts;
@@ -156,7 +156,7 @@ pub(crate) fn track_update(live: Option<&Value>, new: &mut Value, by: &Writer<'_
     if managers.list.is_empty() && exists {
         return;
     }
-    let zero = if live.is_none() { zero::zero(target.schema) } else { Value::Null };
+    let zero = if live.is_none() { if target.schema.go.is_some() { conform::zero(target.schema) } else { Value::Object(Map::new()) } } else { Value::Null };
     if let Ok(managers) = record(live.unwrap_or(&zero), new, managers, by, target) {
         set_managed_fields(new, managers.encode());
     }
@@ -230,7 +230,7 @@ pub(crate) fn apply(
     let managers = Managers::decode(managed_fields(live)).map_err(ApplyError::Managers)?;
     let managers = if managers.list.is_empty() && live != &nothing {
         let before = Writer { name: "before-first-apply", ..*by };
-        let zero = zero::zero(target.schema);
+        let zero = if target.schema.go.is_some() { conform::zero(target.schema) } else { Value::Object(Map::new()) };
         record(&zero, live, managers, &before, target).map_err(ApplyError::BeforeFirstApply)?
     } else {
         managers

@@ -2,7 +2,7 @@
 //! definition that is deleted takes its objects along.
 
 use super::{change, delete, garbage};
-use crate::builtin::rules::objects::crd::{self, names};
+use crate::builtin::rules::objects::crd::{self, CLEANUP, names};
 use crate::delete::{DeleteOptions, Propagation};
 use crate::kind::{Custom, Kind, Names, Nature, Scale, Subresource};
 use crate::schema::{self, CompiledSchema};
@@ -15,8 +15,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const WHO: &str = "customresourcedefinition-controller";
-/// Held by a definition until its objects are gone.
-pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 #[derive(Default)]

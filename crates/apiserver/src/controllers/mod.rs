@@ -12,7 +12,7 @@
 //! ```
 
 mod bootstrap;
-pub(crate) mod definitions;
+mod definitions;
 mod garbage;
 mod namespaces;
 mod protection;

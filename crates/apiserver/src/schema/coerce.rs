@@ -38,6 +38,15 @@ pub(crate) fn fit(object: &mut Value, schema: &Schema, malformed: Malformed) -> 
     Ok(unknown)
 }
 
+/// The first error in the metadata of resources embedded in a value, which stands at `at`.
+pub(super) fn check_embedded_metadata(
+    mut value: Value,
+    schema: &Schema,
+    at: &Path<'_>,
+) -> Result<(), FieldError> {
+    walk(&mut value, schema, Malformed::Refuse, at, &mut Vec::new())
+}
+
 fn walk(
     value: &mut Value,
     schema: &Schema,

@@ -5,10 +5,10 @@ use super::defaults::schema_of;
 use crate::field::{FieldError, Path};
 use serde_json::{Map, Value};
 
-/// Checks `apiVersion`, `kind` and `metadata` of every embedded resource; not of the object itself.
-pub(super) fn check_embedded(value: &Value, schema: &Schema) -> Vec<FieldError> {
+/// Checks `apiVersion`, `kind` and `metadata` of every embedded resource. `at` is where the value stands.
+pub(super) fn check_embedded(value: &Value, schema: &Schema, at: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    walk(value, schema, &Path::ROOT, &mut errors);
+    walk(value, schema, at, &mut errors);
     errors
 }
 

@@ -26,9 +26,10 @@ mod values;
 #[cfg(test)]
 mod tests;
 
+// The facade: what the rest of the server uses of custom kinds' schemas.
 pub(crate) use coerce::{Malformed, fit};
 pub(crate) use defaults::apply_defaults;
-pub(crate) use openapi::publish;
+pub(crate) use openapi::{PublishedKind, model_name, publish};
 pub(crate) use prune::prune;
 pub(crate) use read::read;
 pub(crate) use structural::check_crd_schema;
@@ -51,7 +52,7 @@ impl CompiledSchema {
     /// Compiles the rules of a schema. Those that do not compile were refused with the definition; should
     /// one be met all the same, it fails every object.
     pub(crate) fn new(schema: Schema) -> Self {
-        let rules = cel::Rules::compile(&schema);
+        let rules = cel::Rules::compile(&schema, true);
         CompiledSchema { schema: SchemaRef::new(schema), rules }
     }
 

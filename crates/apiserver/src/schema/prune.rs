@@ -18,6 +18,11 @@ pub(crate) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     unknown
 }
 
+/// Removes unknown fields from a part of an object.
+pub(super) fn prune_value_of(value: &mut Value, schema: &Schema) {
+    prune_value(value, schema, &Path::ROOT, &mut Vec::new());
+}
+
 fn prune_resource(object: &mut Value, schema: &Schema, unknown: &mut Vec<String>) {
     if let Value::Object(map) = object {
         prune_map(map, schema, true, &Path::ROOT, unknown);

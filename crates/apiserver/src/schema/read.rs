@@ -145,7 +145,8 @@ fn read_rule(json: &Value) -> Rule {
     }
 }
 
-fn text<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+/// A keyword's text; none if it is absent or no text.
+pub(super) fn text<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     map.get(name).and_then(Value::as_str)
 }
 
@@ -153,11 +154,13 @@ fn texts(map: &Map<String, Value>, name: &str) -> Vec<String> {
     array(map, name).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn array<'a>(map: &'a Map<String, Value>, name: &str) -> &'a [Value] {
+/// A keyword's list; empty if it is absent or no list.
+pub(super) fn array<'a>(map: &'a Map<String, Value>, name: &str) -> &'a [Value] {
     map.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn flag(map: &Map<String, Value>, name: &str) -> bool {
+/// Whether a keyword is true.
+pub(super) fn flag(map: &Map<String, Value>, name: &str) -> bool {
     map.get(name).and_then(Value::as_bool).unwrap_or_default()
 }
 

@@ -2,7 +2,7 @@
 //! that hold for any schema and object.
 
 use super::*;
-use crate::field::FieldError;
+use crate::field::{FieldError, Path};
 use serde_json::json;
 
 /// Objects that were sent to a real server, with what it said: the stored object, or the causes.
@@ -19,6 +19,45 @@ const RULES: &str = include_str!("golden/rules.json");
 #[test]
 fn rules_are_evaluated_as_kubernetes_evaluates_them() {
     check_golden(RULES);
+}
+
+/// Schemas that a real server was asked to make definitions of, with what it said.
+const SCHEMAS: &str = include_str!("golden/schemas.json");
+
+#[test]
+fn schemas_are_judged_as_kubernetes_judges_them() {
+    let cases: Vec<Value> = serde_json::from_str(SCHEMAS).unwrap();
+    let spec = Path::of("spec");
+    let validation = spec.field("validation");
+    let at = validation.field("openAPIV3Schema");
+    let mut differences = Vec::new();
+    for case in &cases {
+        let errors = causes(&check_crd_schema(&case["schema"], &at, case["status"] == true));
+        let expected = case["crd"].get("errors").cloned().unwrap_or_else(|| json!([]));
+        if errors != expected {
+            let name = &case["name"];
+            differences.push(format!("{name}\n  expected {expected}\n  actual   {errors}\n"));
+        }
+    }
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.concat());
+}
+
+/// A schema and what a real server published of it.
+const OPENAPI: &str = include_str!("golden/openapi.json");
+
+#[test]
+fn kinds_are_published_as_kubernetes_publishes_them() {
+    let golden: Value = serde_json::from_str(OPENAPI).unwrap();
+    let kind = PublishedKind {
+        group: "schema.lab",
+        version: "v1",
+        kind: "Meta",
+        list_kind: "MetaList",
+        plural: "metas",
+        selectable_fields: &[],
+    };
+    let components = publish(Some(&golden["schema"]), &kind);
+    assert_eq!(Value::Object(components), golden["components"]);
 }
 
 fn check_golden(text: &str) {
@@ -115,4 +154,121 @@ fn causes(errors: &[FieldError]) -> Value {
 /// As decoding does it: whole floats are integers.
 fn normalise_numbers(value: &mut Value) {
     crate::decode::normalise_numbers(value);
+}
+
+mod properties {
+    //! What holds for any schema and any object.
+
+    use super::*;
+    use proptest::prelude::*;
+
+    const NAMES: [&str; 6] = ["spec", "a", "b", "metadata", "kind", "x.y"];
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            (-9.0..9.0f64).prop_map(Value::from),
+            prop::sample::select(vec!["", "a", "10.0.0.1", "2020-01-01T00:00:00Z", "1h", "(", "é"])
+                .prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 4, |inner| {
+            let names = prop::sample::select(NAMES.to_vec());
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                prop::collection::vec((names, inner), 0..4).prop_map(|entries| {
+                    Value::Object(entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())
+                }),
+            ]
+        })
+    }
+
+    /// Keywords that make sense and some that do not.
+    fn any_schema() -> impl Strategy<Value = Value> {
+        let scalar = prop::sample::select(vec![
+            json!({"type": "string"}),
+            json!({"type": "string", "default": "a", "maxLength": 1, "pattern": "^a"}),
+            json!({"type": "integer", "minimum": 1, "nullable": true}),
+            json!({"type": "number", "multipleOf": 0.5, "default": 1}),
+            json!({"type": "boolean", "default": true}),
+            json!({"type": "string", "format": "date-time"}),
+            json!({"x-kubernetes-int-or-string": true}),
+            json!({"x-kubernetes-preserve-unknown-fields": true}),
+            json!({"type": "string", "enum": ["a", null]}),
+            json!({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 1"}]}),
+            json!({"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf || size(self) > 1"}]}),
+            json!({"type": "nonsense", "pattern": "(", "x-kubernetes-validations": [{"rule": "self.("}, 5]}),
+            json!(5),
+        ]);
+        scalar.prop_recursive(4, 40, 4, |inner| {
+            let names = prop::sample::select(NAMES.to_vec());
+            let fields = prop::collection::vec((names, inner.clone()), 0..4).prop_map(|entries| {
+                Value::Object(entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())
+            });
+            let list_type = prop::sample::select(vec!["atomic", "set", "map", "other"]);
+            prop_oneof![
+                (fields, any::<bool>(), any::<bool>()).prop_map(|(fields, preserve, embedded)| json!({
+                    "type": "object", "properties": fields, "required": ["a"],
+                    "x-kubernetes-preserve-unknown-fields": preserve,
+                    "x-kubernetes-embedded-resource": embedded,
+                    "x-kubernetes-validations": [{"rule": "!has(self.a) || self.a == self.a"}],
+                })),
+                inner.clone().prop_map(|values| json!({"type": "object", "additionalProperties": values})),
+                Just(json!({"type": "object", "additionalProperties": true})),
+                (inner.clone(), list_type).prop_map(|(items, list)| json!({
+                    "type": "array", "items": items, "x-kubernetes-list-type": list,
+                    "x-kubernetes-list-map-keys": ["a"],
+                })),
+                prop::collection::vec(inner, 1..3)
+                    .prop_map(|branches| json!({"anyOf": branches, "oneOf": branches, "not": branches[0]})),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn pruning_twice_is_pruning_once(schema in any_schema(), value in any_value()) {
+            let schema = read(&schema);
+            let mut once = value;
+            prune(&mut once, &schema);
+            let mut twice = once.clone();
+            prop_assert_eq!(prune(&mut twice, &schema), Vec::<String>::new());
+            prop_assert_eq!(once, twice);
+        }
+
+        #[test]
+        fn defaulting_twice_is_defaulting_once(schema in any_schema(), value in any_value()) {
+            let schema = read(&schema);
+            let mut once = value;
+            apply_defaults(&mut once, &schema);
+            let mut twice = once.clone();
+            apply_defaults(&mut twice, &schema);
+            prop_assert_eq!(once, twice);
+        }
+
+        #[test]
+        fn nothing_panics(schema in any_schema(), new in any_value(), old in any_value()) {
+            check_crd_schema(&schema, &Path::of("schema"), true);
+            let compiled = CompiledSchema::new(read(&schema));
+            let (mut new, mut old) = (new, old);
+            let _ = fit(&mut new, &compiled, Malformed::Refuse);
+            let _ = fit(&mut old, &compiled, Malformed::Drop);
+            apply_defaults(&mut new, &compiled);
+            validate(&new, Some(&old), &compiled);
+            validate_status(&new, &old, &compiled);
+            validate(&new, None, &compiled);
+        }
+
+        #[test]
+        fn what_is_valid_stays_valid_when_nothing_changes(schema in any_schema(), value in any_value()) {
+            let compiled = CompiledSchema::new(read(&schema));
+            if validate(&value, None, &compiled).errors.is_empty() {
+                let errors = validate(&value, Some(&value), &compiled).errors;
+                prop_assert!(errors.is_empty(), "{:?}", errors);
+            }
+        }
+    }
 }

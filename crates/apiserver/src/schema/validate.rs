@@ -25,7 +25,7 @@ pub(crate) fn validate(new: &Value, old: Option<&Value>, schema: &CompiledSchema
     let root: &Schema = schema;
     let old_root = old.map(|value| Old { value, schema: root });
     let mut errors = check_values(new, old_root, root, "");
-    errors.extend(check_embedded(new, root));
+    errors.extend(check_embedded(new, root, &Path::ROOT));
     errors.extend(new_list_errors(new, old, root));
     finish(new, old, schema, errors)
 }
@@ -62,7 +62,7 @@ fn finish(new: &Value, old: Option<&Value>, schema: &CompiledSchema, mut errors:
                  existing errors to complete validation",
             ));
         } else {
-            errors.extend(rules.check(new, old, schema, &mut warnings));
+            errors.extend(rules.check(new, old, schema, &Path::ROOT, &mut warnings));
         }
     }
     Verdict { errors, warnings }

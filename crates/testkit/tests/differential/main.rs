@@ -66,7 +66,8 @@ async fn both_servers_answer_every_trace_alike() {
     let Some(sides) = Sides::from_environment().await else { return };
     let only = env::var("MAINSTAY_TRACE").unwrap_or_default();
     let traces = trace::load_all(&root().join("crates/testkit/tests/traces"));
-    let chosen: Vec<_> = traces.iter().filter(|trace| trace.name.contains(&only)).collect();
+    let mut chosen: Vec<_> = traces.iter().filter(|trace| trace.name.contains(&only)).collect();
+    chosen.sort_by_key(|trace| trace.urgency());
     assert!(!chosen.is_empty(), "no trace has {only:?} in its name");
 
     let outcomes: Vec<_> = futures::stream::iter(&chosen)

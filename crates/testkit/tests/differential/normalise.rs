@@ -50,8 +50,9 @@ static TIME: LazyLock<Regex> =
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b10\.96\.\d{1,3}\.\d{1,3}\b"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d+[smhdy])+$"));
 /// Revisions that messages speak of.
-static VERSION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(ResourceVersion in (?:precondition|object meta): )(\d+)"));
+static VERSION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(ResourceVersion in (?:the )?(?:precondition|object meta|record)(?:: | \())(\d+)")
+});
 /// Texts whose variable part carries no fact worth keeping.
 static CHANCE: LazyLock<[(Regex, &str); 5]> = LazyLock::new(|| {
     [
@@ -93,10 +94,8 @@ impl Normaliser {
         if is_list && let Some(version) = map.get_mut("metadata").and_then(list_version) {
             *version = "<list-version>".into();
         }
-        if map.get("type").is_some_and(|kind| kind == "BOOKMARK")
-            && let Some(version) = map.get_mut("object").and_then(bookmark_version)
-        {
-            *version = "<list-version>".into();
+        if map.get("type").is_some_and(|kind| kind == "BOOKMARK") {
+            map.values_mut().for_each(mask_versions);
         }
         map.into_iter().map(|(key, value)| (self.text(&key), self.field(&key, value))).collect()
     }
@@ -113,6 +112,7 @@ impl Normaliser {
             ("nodePort" | "healthCheckNodePort", Value::Number(number)) => {
                 self.ports.name(&number.to_string()).into()
             }
+            ("columnDefinitions", Value::Array(_)) => described(self.normalise(value)),
             ("managedFields", Value::Array(_)) => sorted_managers(self.normalise(value)),
             ("cells", Value::Array(cells)) => cells.iter().map(|cell| self.cell(cell)).collect(),
             _ => self.normalise(value),
@@ -175,6 +175,16 @@ fn normalise_time(text: &str) -> String {
     }
 }
 
+/// What a column's description says is documentation; that it says something is kept.
+fn described(mut columns: Value) -> Value {
+    for column in columns.as_array_mut().into_iter().flatten() {
+        if let Some(Value::String(text)) = column.get_mut("description").filter(|text| *text != "") {
+            *text = "<description>".into();
+        }
+    }
+    columns
+}
+
 /// Managers are kept in the order of their times, so whether a second passed between two writes shows in it.
 fn sorted_managers(mut managers: Value) -> Value {
     if let Value::Array(list) = &mut managers {
@@ -192,8 +202,21 @@ fn list_version(metadata: &mut Value) -> Option<&mut Value> {
         .filter(|version| version.as_str().is_some_and(|text| !text.is_empty()))
 }
 
-fn bookmark_version(object: &mut Value) -> Option<&mut Value> {
-    object.get_mut("metadata").and_then(list_version)
+/// A bookmark carries no object, only how far the server has come; where it does depends on the form.
+fn mask_versions(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                if key == "resourceVersion" {
+                    *value = "<list-version>".into();
+                } else {
+                    mask_versions(value);
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(mask_versions),
+        _ => {}
+    }
 }
 
 #[cfg(test)]

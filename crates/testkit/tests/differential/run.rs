@@ -148,7 +148,20 @@ impl<'c> Run<'c> {
         }
     }
 
+    /// Sends the request, again where the server asks for it: kube-apiserver does while it takes over a changed definition.
     async fn send(&mut self, step: &Step) -> Result<Answer, String> {
+        let deadline = Instant::now() + SETTLE_PATIENCE;
+        loop {
+            let answer = self.send_once(step).await?;
+            let asked = answer.status == 429 && answer.headers.contains_key("retry-after");
+            if !asked || Instant::now() > deadline {
+                return Ok(answer);
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    async fn send_once(&mut self, step: &Step) -> Result<Answer, String> {
         let (method, path) = step.target();
         let path = self.fill_path(path);
         let mut request = http::Request::builder().method(method).uri(&path);
@@ -238,7 +251,7 @@ impl<'c> Run<'c> {
                 *value = "<ignored>".into();
             }
         }
-        let mut body = self.normalise_body(body);
+        let mut body = self.normaliser.normalise(body);
         for pointer in &step.unordered {
             for value in select(&mut body, pointer) {
                 if let Value::Array(list) = value {
@@ -246,12 +259,11 @@ impl<'c> Run<'c> {
                 }
             }
         }
+        if step.unordered_causes {
+            sort_causes(&mut body);
+        }
         let headers = self.normaliser.normalise(Value::Object(answer.headers));
         json!({"status": answer.status, "headers": headers, "body": body})
-    }
-
-    fn normalise_body(&mut self, body: Value) -> Value {
-        self.normaliser.normalise(body)
     }
 
     fn remember_created(&mut self, method: &str, path: &str, body: &Value) {
@@ -280,6 +292,22 @@ impl<'c> Run<'c> {
                 let _ = self.cluster.client().send(request).await;
             }
         }
+    }
+}
+
+/// Sorts a Status' causes, and in its message the same texts.
+fn sort_causes(status: &mut Value) {
+    let Some(Value::Array(causes)) = status.pointer_mut("/details/causes") else { return };
+    causes.sort_by_key(Value::to_string);
+    let text = |cause: &Value, key: &str| cause[key].as_str().unwrap_or_default().to_string();
+    let all = causes.iter().map(|cause| format!("{}: {}", text(cause, "field"), text(cause, "message")));
+    let sorted = all.collect::<Vec<_>>().join(", ");
+    if let Some(Value::String(message)) = status.get_mut("message")
+        && let Some((before, after)) = message.split_once(": [")
+        // The list is of the same texts, so only its order is lost here.
+        && after.len() == sorted.len() + 1
+    {
+        *message = format!("{before}: [{sorted}]");
     }
 }
 

@@ -21,6 +21,14 @@ pub(crate) struct Trace {
     pub(crate) steps: Vec<Step>,
 }
 
+impl Trace {
+    /// What waits for controllers starts first, and before definitions come and go: each makes the real garbage
+    /// collector pause and look again at what there is.
+    pub(crate) fn urgency(&self) -> (bool, bool) {
+        (!self.kinds.is_empty(), self.steps.iter().all(|step| step.until.is_none()))
+    }
+}
+
 /// A `CustomResourceDefinition` in short. Its plural is the lower-case kind with an s, its group `{group}`, which no other
 /// run of any trace has; `{<plural>}` stands for the path of its objects in this trace's namespace.
 #[derive(Debug, Deserialize)]
@@ -127,6 +135,8 @@ pub(crate) struct Step {
     pub(crate) ignore: Vec<String>,
     /// The order of these lists in the body is not compared.
     pub(crate) unordered: Vec<String>,
+    /// The answer is a Status whose causes come in any order, in its message too.
+    pub(crate) unordered_causes: bool,
     /// The answer is not compared at all.
     pub(crate) uncompared: bool,
     /// Differences that DIFFERENCES.md lists, by id, with the places in the answer where they show.

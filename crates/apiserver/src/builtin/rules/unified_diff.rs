@@ -128,9 +128,11 @@ fn longest_run(
     in_b: Range<usize>,
 ) -> Run {
     let mut best = Run { a: in_a.start, b: in_b.start, length: 0 };
-    let mut lengths: HashMap<usize, usize> = HashMap::new();
+    // Lengths of the runs that end at the previous line of `a`, by where they end in `b`; in order.
+    let mut lengths: Vec<(usize, usize)> = Vec::new();
+    let mut next = Vec::new();
     for i in in_a.clone() {
-        let mut next = HashMap::new();
+        let mut before = lengths.iter().peekable();
         for &j in places.get(a[i]).map_or(&[][..], Vec::as_slice) {
             if j < in_b.start {
                 continue;
@@ -138,13 +140,15 @@ fn longest_run(
             if j >= in_b.end {
                 break;
             }
-            let length = j.checked_sub(1).and_then(|before| lengths.get(&before)).unwrap_or(&0) + 1;
-            next.insert(j, length);
+            while before.next_if(|(end, _)| end + 1 < j).is_some() {}
+            let length = before.peek().filter(|(end, _)| end + 1 == j).map_or(0, |(_, length)| *length) + 1;
+            next.push((j, length));
             if length > best.length {
                 best = Run { a: i + 1 - length, b: j + 1 - length, length };
             }
         }
-        lengths = next;
+        std::mem::swap(&mut lengths, &mut next);
+        next.clear();
     }
     // Common lines do not begin a run, but they extend one.
     while best.a > in_a.start && best.b > in_b.start && a[best.a - 1] == b[best.b - 1] {

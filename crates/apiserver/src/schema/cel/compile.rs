@@ -35,6 +35,17 @@ pub(crate) enum RuleError {
     Rule(String),
     /// Its `messageExpression`.
     Message(String),
+    /// Values at its place cannot be seen by rules.
+    Hidden,
+}
+
+impl std::fmt::Display for RuleError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            RuleError::Rule(text) | RuleError::Message(text) => text,
+            RuleError::Hidden => "failed to convert to declType for CEL validation rules",
+        })
+    }
 }
 
 impl CompiledRule {

@@ -58,32 +58,33 @@ pub(crate) fn compile_rules(
     let self_type = Type::of_root(schema, resource);
     let compile = |rule: &Rule| match &self_type {
         Some(self_type) => CompiledRule::compile(rule, self_type),
-        None => Err(RuleError::Rule("failed to convert to declType for CEL validation rules".to_owned())),
+        None => Err(RuleError::Hidden),
     };
     rules.iter().map(compile).collect()
 }
 
 impl Rules {
-    /// Compiles all rules of a schema; none if it has no rules.
-    pub(super) fn compile(schema: &Schema) -> Option<Self> {
+    /// Compiles all rules of a schema, of a resource or of a part of one; none if it has no rules.
+    pub(super) fn compile(schema: &Schema, resource: bool) -> Option<Self> {
         if !has_rules(schema) {
             return None;
         }
-        Node::compile(schema, true).map(|root| Rules { root })
+        Node::compile(schema, resource).map(|root| Rules { root })
     }
 
     /// Evaluates the rules on an object, with what it was before if it is an update. Rules that an
-    /// unchanged part fails are added to `warnings`.
+    /// unchanged part fails are added to `warnings`. `at` is where the object stands.
     pub(super) fn check(
         &self,
         new: &Value,
         old: Option<&Value>,
         schema: &Schema,
+        at: &Path<'_>,
         warnings: &mut Vec<String>,
     ) -> Vec<FieldError> {
         let mut evaluation = Evaluation { errors: Vec::new(), warnings };
         let ratchet = Ratchet { current: old.map(|value| Old { value, schema }), ancestor: None };
-        evaluation.node(&self.root, schema, new, old, ratchet, &Path::ROOT);
+        evaluation.node(&self.root, schema, new, old, ratchet, at);
         evaluation.errors
     }
 }
@@ -222,7 +223,7 @@ impl Evaluation<'_> {
         let rule = match rule {
             Ok(rule) if rule.source.rule.trim().is_empty() => return,
             Ok(rule) => rule,
-            Err((_, RuleError::Rule(error) | RuleError::Message(error))) => {
+            Err((_, error)) => {
                 let detail = format!("rule compile error: {error}");
                 self.errors.push(FieldError::invalid(at, &type_name, detail));
                 return;

@@ -93,6 +93,19 @@ pub(crate) fn validate_immutable(new: &Value, old: &Value, path: &Path<'_>, erro
     }
 }
 
+/// Refuses a changed text; an absent one is empty.
+pub(crate) fn validate_immutable_text(
+    new: &Value,
+    old: &Value,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let (new, old) = (new.as_str().unwrap_or(""), old.as_str().unwrap_or(""));
+    if new != old {
+        errors.push(FieldError::invalid(path, &new.into(), FIELD_IMMUTABLE));
+    }
+}
+
 /// Checks a map of labels; its errors stand at the map, not at its keys.
 pub(crate) fn validate_labels(labels: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     for (key, value) in labels.as_object().into_iter().flatten() {
@@ -138,6 +151,28 @@ fn validate_owner_references(references: &Value, path: &Path<'_>, errors: &mut V
     }
 }
 
+/// Drops owners that are named twice, and gives the warning that says so. For every write, before all else.
+pub(crate) fn drop_repeated_owners(object: &mut Value) -> Option<String> {
+    let owners = object.get_mut("metadata")?.get_mut("ownerReferences")?.as_array_mut()?;
+    let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
+    let mut uids = Vec::new();
+    for owner in owners.drain(..) {
+        if kept.contains(&owner) {
+            uids.push(text(&owner, "uid").to_owned());
+        } else {
+            kept.push(owner);
+        }
+    }
+    *owners = kept;
+    (!uids.is_empty()).then(|| {
+        format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and \
+             may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            uids.join(", ")
+        )
+    })
+}
+
 fn validate_owner_reference(reference: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let api_version = text(reference, "apiVersion");
     // A text that is no group and version parses to neither, as the real parser has it.
@@ -168,7 +203,14 @@ fn validate_owner_reference(reference: &Value, path: &Path<'_>, errors: &mut Vec
 const REFERENCE_FIELDS: &[&str] = &["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
 
 fn render_reference(reference: &Value) -> String {
-    in_order(reference, REFERENCE_FIELDS)
+    let mut whole = reference.clone();
+    for field in ["apiVersion", "kind", "name", "uid"] {
+        // These are printed even when they are empty.
+        if let (None, Some(map)) = (reference.get(field), whole.as_object_mut()) {
+            map.insert(field.to_owned(), "".into());
+        }
+    }
+    in_order(&whole, REFERENCE_FIELDS)
 }
 
 fn render_references(references: &Value) -> String {
@@ -196,6 +238,24 @@ pub(crate) fn validate_finalizers(finalizers: &Value, path: &Path<'_>, errors: &
     if names().any(|name| name == "orphan") && names().any(|name| name == "foregroundDeletion") {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
         errors.push(FieldError::invalid(path, finalizers, detail));
+    }
+}
+
+/// Checks that finalizers are those of Kubernetes itself or name their owner, as most built-in kinds want it.
+pub(crate) fn validate_standard_finalizers(object: &Value, errors: &mut Vec<FieldError>) {
+    let path = METADATA.field("finalizers");
+    let names = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+    for (index, name) in names.filter_map(Value::as_str).enumerate() {
+        validate_standard_finalizer(name, &path.index(index), errors);
+    }
+}
+
+/// Checks that a finalizer is one of Kubernetes itself or names its owner.
+pub(crate) fn validate_standard_finalizer(name: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&name);
+    if !name.contains('/') && !standard {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.push(FieldError::invalid(path, &name.into(), detail));
     }
 }
 

@@ -1,3 +1,5 @@
+#![allow(clippy::needless_pass_by_value)] // fixtures and expectations are literals
+
 use super::*;
 use crate::field::FieldError;
 use expect_test::{Expect, expect};
@@ -63,10 +65,10 @@ fn wrong_names_are_told_so_in_the_known_sentences() {
     check(
         label_key,
         "/",
-        expect![[r#"
+        expect![[r"
             prefix part must be non-empty
             name part must be non-empty
-            name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"#]],
+            name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"]],
     );
     check(
         label_key,
@@ -80,18 +82,18 @@ fn wrong_names_are_told_so_in_the_known_sentences() {
     check(
         path_segment_name,
         "a/%",
-        expect![[r#"
+        expect![[r"
         may not contain '/'
-        may not contain '%'"#]],
+        may not contain '%'"]],
     );
     check(path_segment_name, "..", expect!["may not be '..'"]);
     check(
         port_name,
         "-1--2",
-        expect![[r#"
+        expect![[r"
         must contain at least one letter (a-z)
         must not contain consecutive hyphens
-        must not begin or end with a hyphen"#]],
+        must not begin or end with a hyphen"]],
     );
     check(config_key, "..a", expect!["must not start with '..'"]);
 }
@@ -108,9 +110,9 @@ fn a_prefix_may_end_in_a_dash() {
 fn metadata_of_a_new_object_is_checked() {
     check_new(
         json!({"metadata": {}}),
-        expect![[r#"
+        expect![[r"
             metadata.name: Required value: name or generateName is required
-            metadata.namespace: Required value"#]],
+            metadata.namespace: Required value"]],
     );
     check_new(
         json!({"metadata": {"name": "a", "namespace": "b", "labels": {"a": "-"}, "finalizers": ["orphan", "foregroundDeletion"],
@@ -144,6 +146,16 @@ fn an_object_has_at_most_one_controller() {
             metadata.ownerReferences.uid: Invalid value: "": must not be empty
             metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event","name":"e","uid":"1"}: /v1, Kind=Event is disallowed from being an owner"#]],
     );
+}
+
+#[test]
+fn owners_named_twice_are_dropped_with_a_warning() {
+    let owner = json!({"apiVersion": "v1", "kind": "A", "name": "x", "uid": "1"});
+    let mut object = json!({"metadata": {"ownerReferences": [owner, owner]}});
+    let warning = object_meta::drop_repeated_owners(&mut object).unwrap();
+    assert!(warning.ends_with("duplicate UID(s) observed: 1"), "{warning}");
+    assert_eq!(object["metadata"]["ownerReferences"], json!([owner]));
+    assert_eq!(object_meta::drop_repeated_owners(&mut object), None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `PersistentVolumeClaim`: a wish for storage that only grows once it is granted.
 
 use super::diff::{Tree, unified};
-use super::{check_meta_again, check_new_meta_again, is_unset};
+use super::{check_meta_again, check_new_meta_again, choice, default_pointer, is_unset};
 use crate::builtin::rules::json::{
     default_to, ensure_object, flag, keep, list, object_mut, put, same_field, set, take, text,
 };
@@ -39,7 +39,7 @@ fn default(object: &mut Value) {
         default_to(status, "phase", "Pending");
     }
     if let Some(spec) = ensure_object(object, "spec") {
-        default_to(spec, "volumeMode", "Filesystem");
+        default_pointer(spec, "volumeMode", "Filesystem");
     }
 }
 
@@ -108,7 +108,11 @@ pub(super) fn validate_access_modes(spec: &Value, errors: &mut Vec<FieldError>) 
 }
 
 fn validate(object: &Value, errors: &mut Vec<FieldError>) {
-    let spec = &object["spec"];
+    validate_spec(&object["spec"], true, errors);
+}
+
+/// Checks a spec; the groups of sources are not checked again in a claim that has sources.
+fn validate_spec(spec: &Value, check_groups: bool, errors: &mut Vec<FieldError>) {
     if list(spec, "accessModes").is_empty() {
         errors.push(FieldError::required(&SPEC.field("accessModes"), "at least 1 access mode is required"));
     }
@@ -128,18 +132,15 @@ fn validate(object: &Value, errors: &mut Vec<FieldError>) {
     if !class.is_empty() {
         complain(errors, &SPEC.field("storageClassName"), class, dns1123_subdomain(class));
     }
-    let mode = text(spec, "volumeMode");
-    if !mode.is_empty() && !VOLUME_MODES.contains(&mode) {
-        errors.push(FieldError::not_supported(&SPEC.field("volumeMode"), &mode.into(), VOLUME_MODES));
-    }
-    validate_sources(spec, errors);
+    choice(spec, "volumeMode", VOLUME_MODES, &SPEC, errors);
+    validate_sources(spec, check_groups, errors);
     let class = text(spec, "volumeAttributesClassName");
     if !class.is_empty() {
         complain(errors, &SPEC.field("volumeAttributesClassName"), class, dns1123_subdomain(class));
     }
 }
 
-fn validate_sources(spec: &Value, errors: &mut Vec<FieldError>) {
+fn validate_sources(spec: &Value, check_groups: bool, errors: &mut Vec<FieldError>) {
     for field in ["dataSource", "dataSourceRef"] {
         let Some(source) = set(spec, field) else { continue };
         let path = SPEC.field(field);
@@ -153,7 +154,7 @@ fn validate_sources(spec: &Value, errors: &mut Vec<FieldError>) {
             let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
             errors.push(FieldError::invalid(&path, &kind.into(), detail));
         }
-        if !group.is_empty() {
+        if check_groups && !group.is_empty() {
             complain(errors, &path.field("apiGroup"), group, dns1123_subdomain(group));
         }
         let namespace = text(source, "namespace");
@@ -177,7 +178,8 @@ fn validate_sources(spec: &Value, errors: &mut Vec<FieldError>) {
 fn validate_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     check_meta_again(new, old, errors);
     check_new_meta_again(new, true, dns1123_subdomain, errors);
-    validate(new, errors);
+    let had_source = ["dataSource", "dataSourceRef"].iter().any(|field| set(&old["spec"], field).is_some());
+    validate_spec(&new["spec"], !had_source, errors);
     let annotation = |object: &Value| text(&object["metadata"]["annotations"], CLASS_ANNOTATION).to_owned();
     if annotation(new) != annotation(old) {
         let path = Path::of("metadata");
@@ -270,15 +272,13 @@ fn validate_attributes(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
 fn internal(spec: &Value) -> Tree {
     let leaf = |value: &Value| Tree::Leaf(value.to_string());
     let plain = |field: &str| set(spec, field).map_or_else(Tree::null, leaf);
-    let list_of = |field: &str| match list(spec, field) {
-        [] => Tree::null(),
-        items => Tree::List(items.iter().map(leaf).collect()),
+    let list_of = |field: &str| match set(spec, field).and_then(Value::as_array) {
+        None => Tree::null(),
+        Some(items) => Tree::List(items.iter().map(leaf).collect()),
     };
     let amounts = |field: &str| match spec["resources"][field].as_object() {
-        Some(map) if !map.is_empty() => {
-            Tree::Object(map.iter().map(|(name, value)| (name.clone(), leaf(value))).collect())
-        }
-        _ => Tree::null(),
+        Some(map) => Tree::Object(map.iter().map(|(name, value)| (name.clone(), leaf(value))).collect()),
+        None => Tree::null(),
     };
     let reference = |field: &str, namespaced: bool| match set(spec, field) {
         None => Tree::null(),

@@ -3,6 +3,7 @@
 //! The real server prints its internal form of both objects as indented JSON, and the lines that differ with
 //! three lines around them.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 /// A value in the order its Go type has.
@@ -20,7 +21,7 @@ impl Tree {
         Tree::Leaf("null".to_owned())
     }
 
-    fn lines(&self, indent: usize, opening: String, closing: &str, out: &mut Vec<String>) {
+    fn lines(&self, indent: usize, opening: &str, closing: &str, out: &mut Vec<String>) {
         let pad = " ".repeat(indent);
         let (open, close) = match self {
             Tree::Leaf(text) => return out.push(format!("{opening}{text}{closing}")),
@@ -35,13 +36,13 @@ impl Tree {
             Tree::Object(fields) => {
                 for (index, (name, value)) in fields.iter().enumerate() {
                     let comma = if index + 1 < fields.len() { "," } else { "" };
-                    value.lines(indent + 1, format!("{pad} \"{name}\": "), comma, out);
+                    value.lines(indent + 1, &format!("{pad} \"{name}\": "), comma, out);
                 }
             }
             Tree::List(items) => {
                 for (index, value) in items.iter().enumerate() {
                     let comma = if index + 1 < items.len() { "," } else { "" };
-                    value.lines(indent + 1, format!("{pad} "), comma, out);
+                    value.lines(indent + 1, &format!("{pad} "), comma, out);
                 }
             }
         }
@@ -50,7 +51,7 @@ impl Tree {
 
     fn to_lines(&self) -> Vec<String> {
         let mut out = Vec::new();
-        self.lines(0, String::new(), "", &mut out);
+        self.lines(0, "", "", &mut out);
         out
     }
 }
@@ -109,7 +110,7 @@ fn hunks(blocks: &[(usize, usize, usize)]) -> Vec<Vec<Change>> {
             let change = (at_a..i, at_b..j);
             match hunks.last_mut() {
                 Some(hunk) if hunk.last().is_some_and(|(a, _)| at_a - a.end <= 2 * CONTEXT) => {
-                    hunk.push(change)
+                    hunk.push(change);
                 }
                 _ => hunks.push(vec![change]),
             }
@@ -125,7 +126,8 @@ fn render(a: &[String], b: &[String], hunk: &[Change], out: &mut String) {
     let after = CONTEXT.min(a.len() - last.0.end);
     let (a_start, a_end) = (first.0.start - before, last.0.end + after);
     let (b_start, b_end) = (first.1.start - before, last.1.end + after);
-    out.push_str(&format!("@@ -{} +{} @@\n", span(a_start, a_end), span(b_start, b_end)));
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "@@ -{} +{} @@", span(a_start, a_end), span(b_start, b_end));
     let mut line = |mark: char, text: &str| {
         out.push(mark);
         out.push_str(text);

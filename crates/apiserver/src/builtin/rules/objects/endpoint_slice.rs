@@ -2,13 +2,13 @@
 
 use super::endpoints::PROTOCOLS;
 use super::service::{address_warning, validate_endpoint_ip};
-use super::{check_new_meta_again, one_of};
+use super::{check_new_meta_again, choice, default_pointer, one_of};
 use crate::builtin::rules::json::{
-    bump_generation, default_to, list, list_mut, put, same_field, set, set_generation, take, text,
+    bump_generation, list, list_mut, put, same_field, set, set_generation, take, text,
 };
 use crate::builtin::rules::names::address::{parse_lenient, validate_ip, validate_legacy_ip};
 use crate::builtin::rules::names::{
-    complain, dns1123_label, dns1123_subdomain, label_key, label_value, validate_immutable,
+    complain, dns1123_label, dns1123_subdomain, label_key, label_value, validate_immutable_text,
 };
 use crate::builtin::rules::{Env, Rules};
 use crate::field::{FieldError, Path};
@@ -37,7 +37,7 @@ fn default(object: &mut Value) {
         if set(port, "name").is_none() {
             put(port, "name", "");
         }
-        default_to(port, "protocol", "TCP");
+        default_pointer(port, "protocol", "TCP");
     }
 }
 
@@ -84,7 +84,7 @@ fn validate_ports(ports: &[Value], errors: &mut Vec<FieldError>) {
         if !names.insert(name) {
             errors.push(FieldError::duplicate(&path.field("name"), &name.into()));
         }
-        one_of(text(port, "protocol"), &path.field("protocol"), PROTOCOLS, errors);
+        choice(port, "protocol", PROTOCOLS, &path, errors);
         if let Some(protocol) = set(port, "appProtocol").and_then(Value::as_str) {
             complain(errors, &path.field("appProtocol"), protocol, label_key(protocol));
         }
@@ -186,7 +186,7 @@ fn validate_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     if !same_field(new, old, "endpoints") {
         validate_endpoints(new, errors);
     }
-    validate_immutable(&new["addressType"], &old["addressType"], &Path::of("addressType"), errors);
+    validate_immutable_text(&new["addressType"], &old["addressType"], &Path::of("addressType"), errors);
 }
 
 fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {

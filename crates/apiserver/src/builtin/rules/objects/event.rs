@@ -9,6 +9,7 @@ use crate::builtin::rules::Rules;
 use crate::builtin::rules::json::{int, put, same_field, set, take, text};
 use crate::builtin::rules::names::{
     FIELD_IMMUTABLE, complain, dns1123_subdomain, label_key, path_segment_name, validate_immutable,
+    validate_immutable_text,
 };
 use crate::field::{FieldError, Path, Problem};
 use serde_json::Value;
@@ -154,7 +155,13 @@ fn validate_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     };
     let plain = |field: &str, shown: &str, errors: &mut Vec<FieldError>| {
         if !same_field(new, old, field) {
-            validate_immutable(&new[field], &old[field], &Path::of(shown), errors);
+            let is_text = new[field].is_string() || old[field].is_string();
+            let check = if is_text && !field.ends_with("Time") && !field.ends_with("Timestamp") {
+                validate_immutable_text
+            } else {
+                validate_immutable
+            };
+            check(&new[field], &old[field], &Path::of(shown), errors);
         }
     };
     object("involvedObject", errors);

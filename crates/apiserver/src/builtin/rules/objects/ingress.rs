@@ -1,13 +1,13 @@
 //! `Ingress` and `IngressClass`: hosts, paths and what stands behind them.
 
-use super::{check_meta_again, check_new_meta_again, is_unset};
+use super::{check_meta_again, check_new_meta_again, default_pointer, is_unset};
 use crate::builtin::rules::json::{
-    bump_generation, default_to, int, keep, list, object_mut, put, set, set_generation, text,
+    bump_generation, int, keep, list, object_mut, put, set, set_generation, text,
 };
 use crate::builtin::rules::names::address::{parse_lenient, validate_legacy_ip};
 use crate::builtin::rules::names::{
     complain, dns1123_label, dns1123_subdomain, form_error, path_segment_name, port_name, port_number,
-    validate_immutable, wildcard_subdomain,
+    validate_immutable_text, wildcard_subdomain,
 };
 use crate::builtin::rules::{Env, Rules};
 use crate::field::{FieldError, Path};
@@ -43,7 +43,7 @@ pub(super) static RULES: Rules = Rules {
 pub(super) static CLASS: Rules = Rules {
     default: |object| {
         if let Some(parameters) = object_mut(object, "spec").and_then(|spec| object_mut(spec, "parameters")) {
-            default_to(parameters, "scope", "Cluster");
+            default_pointer(parameters, "scope", "Cluster");
         }
     },
     prepare_create: |object, _| set_generation(object, 1),
@@ -52,7 +52,7 @@ pub(super) static CLASS: Rules = Rules {
     validate_update: |new, old, errors| {
         check_meta_again(new, old, errors);
         let (after, before) = (&new["spec"]["controller"], &old["spec"]["controller"]);
-        validate_immutable(after, before, &SPEC.field("controller"), errors);
+        validate_immutable_text(after, before, &SPEC.field("controller"), errors);
         check_new_meta_again(new, false, dns1123_subdomain, errors);
         validate_class(new, errors);
     },
@@ -257,7 +257,6 @@ fn validate_class(object: &Value, errors: &mut Vec<FieldError>) {
     let namespace = set(parameters, "namespace").and_then(Value::as_str);
     let path_of_namespace = path.field("namespace");
     match (text(parameters, "scope"), namespace) {
-        ("", _) => errors.push(FieldError::required(&path.field("scope"), "")),
         ("Namespace", None) => {
             let detail = "`parameters.scope` is set to 'Namespace'";
             errors.push(FieldError::required(&path_of_namespace, detail));

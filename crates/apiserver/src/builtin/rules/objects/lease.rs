@@ -23,7 +23,7 @@ pub(super) static RULES: Rules = Rules {
 fn drop_election(object: &mut Value, old: Option<&Value>) {
     let Some(spec) = object_mut(object, "spec") else { return };
     for field in ["strategy", "preferredHolder"] {
-        if !old.is_some_and(|old| set(&old["spec"], field).is_some()) {
+        if old.is_none_or(|old| set(&old["spec"], field).is_none()) {
             take(spec, field);
         }
     }

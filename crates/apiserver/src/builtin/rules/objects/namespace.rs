@@ -2,6 +2,7 @@
 
 use super::{check_meta_again, check_new_meta_again};
 use crate::builtin::rules::json::{default_to, ensure_object, keep, list, put, text};
+use crate::builtin::rules::names::object_meta::validate_standard_finalizer;
 use crate::builtin::rules::names::{complain, dns1123_label, label_key};
 use crate::builtin::rules::{Env, Rules};
 use crate::field::{FieldError, Path};
@@ -71,11 +72,7 @@ pub(crate) fn prepare_finalize(new: &mut Value, old: &Value) {
 
 fn validate_finalizer(name: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     complain(errors, path, name, label_key(name));
-    let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&name);
-    if !name.contains('/') && !standard {
-        let detail = "name is neither a standard finalizer name nor is it fully qualified";
-        errors.push(FieldError::invalid(path, &name.into(), detail));
-    }
+    validate_standard_finalizer(name, path, errors);
 }
 
 fn validate(object: &Value, errors: &mut Vec<FieldError>) {

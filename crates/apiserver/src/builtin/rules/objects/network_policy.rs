@@ -1,10 +1,10 @@
 //! `NetworkPolicy`: who may talk to whom.
 
-use super::check_meta_again;
 use super::service::range_warning;
+use super::{check_meta_again, choice, default_pointer};
 use crate::builtin::rules::Rules;
 use crate::builtin::rules::json::{
-    bump_generation, default_to, ensure_object, int, list, list_mut, put, set, set_generation, text,
+    bump_generation, ensure_object, int, list, list_mut, put, set, set_generation, text,
 };
 use crate::builtin::rules::names::address::{Cidr, validate_legacy_cidr};
 use crate::builtin::rules::names::{dns1123_subdomain, port_name, port_number, validate_label_selector};
@@ -38,7 +38,7 @@ fn default(object: &mut Value) {
     for (direction, _) in DIRECTIONS {
         for rule in list_mut(spec, direction) {
             for port in list_mut(rule, "ports") {
-                default_to(port, "protocol", "TCP");
+                default_pointer(port, "protocol", "TCP");
             }
         }
     }
@@ -108,11 +108,7 @@ fn validate_spec(spec: &Value, known: &HashSet<&str>, errors: &mut Vec<FieldErro
 }
 
 fn validate_port(port: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let protocol = text(port, "protocol");
-    if !matches!(protocol, "" | "TCP" | "UDP" | "SCTP") {
-        let supported = &["TCP", "UDP", "SCTP"];
-        errors.push(FieldError::not_supported(&path.field("protocol"), &protocol.into(), supported));
-    }
+    choice(port, "protocol", &["TCP", "UDP", "SCTP"], path, errors);
     let end = int(port, "endPort");
     let end_path = path.field("endPort");
     let refuse_end = |errors: &mut Vec<FieldError>, value: i64, detail: &str| {
@@ -136,7 +132,9 @@ fn validate_port(port: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
                 if end < number {
                     refuse_end(errors, number, "must be greater than or equal to `port`");
                 }
-                port_number(end).iter().for_each(|why| refuse_end(errors, end, why));
+                for why in port_number(end) {
+                    refuse_end(errors, end, &why);
+                }
             }
         }
         None => {

@@ -37,7 +37,7 @@ fn default(object: &mut Value) {
     if let Some(spec) = ensure_object(object, "spec") {
         let single = text(spec, "podCIDR").to_owned();
         let first = list(spec, "podCIDRs").first().and_then(Value::as_str).unwrap_or("").to_owned();
-        if first.is_empty() && !single.is_empty() {
+        if !single.is_empty() && first != single {
             put(spec, "podCIDRs", vec![single]);
         } else if single.is_empty() && !first.is_empty() {
             put(spec, "podCIDR", first);
@@ -82,8 +82,21 @@ fn validate(object: &Value, errors: &mut Vec<FieldError>) {
     }
     if blocks.len() > 1 {
         let read = |block: &Value| Cidr::parse_lenient(block.as_str().unwrap_or(""));
+        let unreadable = blocks.iter().position(|block| read(block).is_none());
+        if let Some(index) = unreadable {
+            let text = blocks[index].as_str().unwrap_or("");
+            errors.push(FieldError {
+                problem: Problem::Internal,
+                field: path.to_string(),
+                value: None,
+                detail: format!(
+                    "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{index}]: <nil> \
+                     (invalid CIDR address: {text})"
+                ),
+            });
+        }
         let v4 = blocks.iter().filter_map(read).filter(|block| block.address.is_ipv4()).count();
-        if blocks.len() > 2 || v4 != 1 {
+        if blocks.len() > 2 || v4 != 1 || unreadable.is_some() {
             let detail = "may specify no more than one CIDR for each IP family";
             errors.push(FieldError::invalid(&path, &blocks.to_vec().into(), detail));
         }

@@ -2,7 +2,7 @@
 
 use super::check_meta_again;
 use crate::builtin::rules::Rules;
-use crate::builtin::rules::json::{default_to, flag, int, set_generation, text};
+use crate::builtin::rules::json::{flag, int, set_generation, text};
 use crate::builtin::rules::names::{dns1123_subdomain, validate_immutable};
 use crate::field::{FieldError, Path};
 use crate::status::{ApiError, Subject};
@@ -13,7 +13,7 @@ const SYSTEM: &[(&str, i64)] =
     &[("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
 pub(super) static RULES: Rules = Rules {
-    default: |object| default_to(object, "preemptionPolicy", "PreemptLowerPriority"),
+    default: |object| super::default_pointer(object, "preemptionPolicy", "PreemptLowerPriority"),
     prepare_create: |object, _| set_generation(object, 1),
     validate,
     validate_update,

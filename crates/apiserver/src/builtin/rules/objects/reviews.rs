@@ -239,6 +239,8 @@ fn validate_selectors(attributes: &Value, path: &Path<'_>, errors: &mut Vec<Fiel
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value)] // fixtures and expectations are literals
+
     use super::*;
     use expect_test::{Expect, expect};
 

@@ -42,26 +42,20 @@ fn validate(object: &Value, errors: &mut Vec<FieldError>) {
     let mut require = |key: &str| errors.push(FieldError::required(&DATA.key(key), ""));
     let has = |key: &str| data.get(key).is_some();
     match text(object, "type") {
-        "kubernetes.io/service-account-token" => {
-            if text(&object["metadata"]["annotations"], ACCOUNT).is_empty() {
-                let annotations = Path::of("metadata");
-                let annotations = annotations.field("annotations");
-                errors.push(FieldError::required(&annotations.key(ACCOUNT), ""));
-            }
+        "kubernetes.io/service-account-token"
+            if text(&object["metadata"]["annotations"], ACCOUNT).is_empty() =>
+        {
+            let annotations = Path::of("metadata");
+            let annotations = annotations.field("annotations");
+            errors.push(FieldError::required(&annotations.key(ACCOUNT), ""));
         }
         "kubernetes.io/dockercfg" => validate_docker(data, ".dockercfg", errors),
         "kubernetes.io/dockerconfigjson" => validate_docker(data, ".dockerconfigjson", errors),
-        "kubernetes.io/basic-auth" => {
-            if !has("username") && !has("password") {
-                require("username");
-                require("password");
-            }
+        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
+            require("username");
+            require("password");
         }
-        "kubernetes.io/ssh-auth" => {
-            if text(data, "ssh-privatekey").is_empty() {
-                require("ssh-privatekey");
-            }
-        }
+        "kubernetes.io/ssh-auth" if text(data, "ssh-privatekey").is_empty() => require("ssh-privatekey"),
         "kubernetes.io/tls" => {
             ["tls.crt", "tls.key"].into_iter().filter(|key| !has(key)).for_each(require);
         }

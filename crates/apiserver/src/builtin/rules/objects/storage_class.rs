@@ -1,20 +1,22 @@
 //! `StorageClass`: how volumes are made, which does not change.
 
-use super::{check_meta_again, check_new_meta_again};
+use super::{check_meta_again, check_new_meta_again, default_pointer};
 use crate::builtin::rules::Rules;
-use crate::builtin::rules::json::{default_to, list, same_field, set, text};
-use crate::builtin::rules::names::{complain, dns1123_subdomain, label_key, validate_immutable};
+use crate::builtin::rules::json::{list, same_field, set, text};
+use crate::builtin::rules::names::{
+    complain, dns1123_subdomain, label_key, validate_immutable, validate_immutable_text,
+};
 use crate::field::{FieldError, Path};
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 const PARAMETERS_MAX: usize = 512;
 const PARAMETERS_BYTES_MAX: usize = 256 << 10;
 
 pub(super) static RULES: Rules = Rules {
     default: |object| {
-        default_to(object, "reclaimPolicy", "Delete");
-        default_to(object, "volumeBindingMode", "Immediate");
+        default_pointer(object, "reclaimPolicy", "Delete");
+        default_pointer(object, "volumeBindingMode", "Immediate");
     },
     validate,
     validate_update,
@@ -34,8 +36,8 @@ fn validate(object: &Value, errors: &mut Vec<FieldError>) {
         let path = Path::of("reclaimPolicy");
         errors.push(FieldError::not_supported(&path, &reclaim.into(), &["Delete", "Retain"]));
     }
-    let path = Path::of("volumeBindingMode");
-    super::one_of(text(object, "volumeBindingMode"), &path, &["Immediate", "WaitForFirstConsumer"], errors);
+    let modes = &["Immediate", "WaitForFirstConsumer"];
+    super::choice(object, "volumeBindingMode", modes, &Path::ROOT, errors);
     validate_topologies(object, errors);
 }
 
@@ -60,7 +62,9 @@ fn validate_parameters(object: &Value, errors: &mut Vec<FieldError>) {
 
 fn validate_topologies(object: &Value, errors: &mut Vec<FieldError>) {
     let path = Path::of("allowedTopologies");
-    for (index, term) in list(object, "allowedTopologies").iter().enumerate() {
+    let terms = list(object, "allowedTopologies");
+    let mut before: Vec<BTreeMap<&str, BTreeSet<&str>>> = Vec::new();
+    for (index, term) in terms.iter().enumerate() {
         let path = path.index(index);
         let path = path.field("matchLabelExpressions");
         let mut keys = HashSet::new();
@@ -83,6 +87,15 @@ fn validate_topologies(object: &Value, errors: &mut Vec<FieldError>) {
                 errors.push(FieldError::duplicate(&path.field("key"), &key.into()));
             }
         }
+        let requirements = list(term, "matchLabelExpressions").iter();
+        let meaning: BTreeMap<&str, BTreeSet<&str>> = requirements
+            .map(|r| (text(r, "key"), list(r, "values").iter().filter_map(Value::as_str).collect()))
+            .collect();
+        // The real server compares an empty term with one empty term for each there is.
+        let empties = if meaning.is_empty() { terms.len() } else { 0 };
+        let repeats = before.iter().filter(|other| **other == meaning).count() + empties;
+        errors.extend((0..repeats).map(|_| FieldError::duplicate(&path, &"".into())));
+        before.push(meaning);
     }
 }
 
@@ -90,9 +103,13 @@ fn validate_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     check_new_meta_again(new, false, dns1123_subdomain, errors);
     validate(new, errors);
     check_meta_again(new, old, errors);
-    for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+    let keep = |field: &str, errors: &mut Vec<FieldError>| {
         if !same_field(new, old, field) {
             validate_immutable(&new[field], &old[field], &Path::of(field), errors);
         }
-    }
+    };
+    keep("parameters", errors);
+    validate_immutable_text(&new["provisioner"], &old["provisioner"], &Path::of("provisioner"), errors);
+    keep("reclaimPolicy", errors);
+    keep("volumeBindingMode", errors);
 }

@@ -1,8 +1,9 @@
 //! Each file in `fixtures/` holds writes of one kind and what kube-apiserver v1.36.3 made of them; the rules
 //! must come to the same object, the same errors in the same order, and the same warnings.
 
-use super::event;
-use super::service::{Allocations, Ranges, begin_create, begin_update};
+use super::service::allocate::{Allocations, Ranges, begin_create, begin_update};
+use super::{checks_own_metadata, event, wants_standard_finalizers};
+use crate::builtin::rules::names::object_meta::validate_standard_finalizers;
 use crate::builtin::rules::names::{path_segment_name, validate_object_meta, validate_object_meta_update};
 use crate::builtin::rules::{Env, Rules};
 use crate::field::FieldError;
@@ -53,8 +54,17 @@ fn create(rules: &Rules, fixture: &Fixture, mut object: Value) -> Outcome {
     }
     (rules.prepare_create)(&mut object, &env());
     let mut errors = Vec::new();
-    validate_object_meta(&object, fixture.namespaced, rules.name, &mut errors);
+    let own = checks_own_metadata(&fixture.group, &fixture.kind);
+    if !own {
+        validate_object_meta(&object, fixture.namespaced, rules.name, &mut errors);
+    }
+    if !own && wants_standard_finalizers(&fixture.group, &fixture.kind) {
+        validate_standard_finalizers(&object, &mut errors);
+    }
     (rules.validate)(&object, &mut errors);
+    if errors.is_empty() {
+        validate_object_meta(&object, fixture.namespaced, path_segment_name, &mut errors);
+    }
     let warnings = (rules.warnings)(&object, None);
     if fixture.group == "events.k8s.io" {
         event::from_core(&mut object);
@@ -89,6 +99,9 @@ fn update(rules: &Rules, fixture: &Fixture, case: &Case, old: &Value) -> Outcome
     }
     validate_object_meta(&new, fixture.namespaced, path_segment_name, &mut errors);
     validate_object_meta_update(&new, &old, &mut errors);
+    if !status && wants_standard_finalizers(&fixture.group, &fixture.kind) {
+        validate_standard_finalizers(&new, &mut errors);
+    }
     let validate = if status { rules.validate_status } else { rules.validate_update };
     validate(&new, &old, &mut errors);
     let warnings = (rules.warnings)(&new, Some(&old));
@@ -238,6 +251,7 @@ facts! {
     ingress_class
     lease
     mutating_webhooks
+    metadata
     namespace
     network_policy
     node

@@ -2,7 +2,7 @@
 
 use crate::builtin::rules::json::{int, set, text};
 use crate::builtin::rules::names::{dns1123_subdomain, port_number};
-use crate::field::{FieldError, Path};
+use crate::field::{FieldError, Path, go_quote};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -11,6 +11,12 @@ const FORM: &str = "; desired format: https://host[/path]";
 
 /// Checks the URL of a webhook.
 pub(super) fn validate_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if url.starts_with(':') {
+        let detail =
+            format!("url must be a valid URL: parse {}: missing protocol scheme{FORM}", go_quote(url));
+        errors.push(FieldError::required(path, detail));
+        return;
+    }
     let mut refuse = |value: &str, detail: &str| {
         errors.push(FieldError::invalid(path, &value.into(), detail));
     };

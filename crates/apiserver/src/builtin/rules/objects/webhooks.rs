@@ -1,9 +1,9 @@
 //! `ValidatingWebhookConfiguration` and `MutatingWebhookConfiguration`.
 
 use super::webhook_client::{validate_service, validate_url};
-use super::{check_new_meta_again, is_unset};
+use super::{choice, default_pointer, is_unset, validate_object_meta};
 use crate::builtin::rules::json::{
-    bump_generation, default_to, int, list, list_mut, object_mut, same_field, set, set_generation, text,
+    bump_generation, int, list, list_mut, object_mut, same_field, set, set_generation, text,
 };
 use crate::builtin::rules::names::{complain, dns1123_subdomain, label_key, validate_label_selector};
 use crate::builtin::rules::{Env, Rules};
@@ -38,21 +38,21 @@ pub(super) static MUTATING: Rules = Rules {
 
 fn default(object: &mut Value, mutating: bool) {
     for hook in list_mut(object, "webhooks") {
-        default_to(hook, "failurePolicy", "Fail");
-        default_to(hook, "matchPolicy", "Equivalent");
-        default_to(hook, "namespaceSelector", json!({}));
-        default_to(hook, "objectSelector", json!({}));
-        default_to(hook, "timeoutSeconds", 10);
+        default_pointer(hook, "failurePolicy", "Fail");
+        default_pointer(hook, "matchPolicy", "Equivalent");
+        default_pointer(hook, "namespaceSelector", json!({}));
+        default_pointer(hook, "objectSelector", json!({}));
+        default_pointer(hook, "timeoutSeconds", 10);
         if mutating {
-            default_to(hook, "reinvocationPolicy", "Never");
+            default_pointer(hook, "reinvocationPolicy", "Never");
         }
         for rule in list_mut(hook, "rules") {
-            default_to(rule, "scope", "*");
+            default_pointer(rule, "scope", "*");
         }
         if let Some(service) =
             object_mut(hook, "clientConfig").and_then(|config| object_mut(config, "service"))
         {
-            default_to(service, "port", 443);
+            default_pointer(service, "port", 443);
         }
     }
 }
@@ -76,7 +76,7 @@ fn validate(object: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn validate_update(new: &Value, _old: &Value, errors: &mut Vec<FieldError>) {
-    check_new_meta_again(new, false, dns1123_subdomain, errors);
+    validate_object_meta(new, false, dns1123_subdomain, errors);
     validate(new, errors);
 }
 
@@ -115,14 +115,6 @@ fn validate_hook(hook: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         _ => errors.push(FieldError::required(&config_path, "exactly one of url or service is required")),
     }
     validate_conditions(hook, &path.field("matchConditions"), errors);
-}
-
-fn choice(hook: &Value, field: &str, supported: &[&str], path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    if let Some(value) = set(hook, field).and_then(Value::as_str)
-        && !supported.contains(&value)
-    {
-        errors.push(FieldError::not_supported(&path.field(field), &value.into(), supported));
-    }
 }
 
 /// A name of at least three labels.
@@ -222,7 +214,7 @@ fn validate_review_versions(hook: &Value, path: &Path<'_>, errors: &mut Vec<Fiel
         errors.push(FieldError::required(&path, detail));
         return;
     }
-    super::crd::validate_review_versions(versions, REVIEW_VERSIONS, &path, errors);
+    super::crd::validate::validate_review_versions(versions, REVIEW_VERSIONS, &path, errors);
 }
 
 fn validate_conditions(hook: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {

@@ -260,3 +260,53 @@ fn push(holder: &mut Value, field: &str, item: Value) {
         other => *other = json!([item]),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admit(mut spec: Value, account: &Value, class: Option<&Value>) -> Result<Value, String> {
+        spec["containers"] = json!([{"name": "c"}]);
+        let mut pod = json!({"metadata": {"name": "p"}, "spec": spec});
+        let around = Surroundings {
+            service_account: &|name| (name == "default").then(|| account.clone()),
+            priority_class: &|_| class.cloned(),
+            default_priority_class: &|| class.cloned(),
+            node: &|_| {
+                Some(json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "z", "other": "o"}}}))
+            },
+        };
+        let env = Env { now: jiff::Timestamp::UNIX_EPOCH, uid: &|| "uid".to_owned(), dry_run: false };
+        admit_pod(&mut pod, "ns", &env, &around).map_err(|error| error.message)?;
+        Ok(pod)
+    }
+
+    #[test]
+    fn pull_secrets_come_from_the_service_account() {
+        let account = json!({"imagePullSecrets": [{"name": "s"}], "automountServiceAccountToken": false});
+        let pod = admit(json!({}), &account, None).unwrap();
+        assert_eq!(pod["spec"]["imagePullSecrets"], json!([{"name": "s"}]));
+        assert_eq!(pod["spec"].get("volumes"), None);
+        let pod = admit(json!({"automountServiceAccountToken": true}), &account, None).unwrap();
+        assert_eq!(pod["spec"]["volumes"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn priority_comes_from_the_class() {
+        let class = json!({"metadata": {"name": "high"}, "value": 7, "preemptionPolicy": "Never"});
+        let pod = admit(json!({}), &json!({}), Some(&class)).unwrap();
+        assert_eq!(pod["spec"]["priority"], 7);
+        assert_eq!(pod["spec"]["priorityClassName"], "high");
+        assert_eq!(pod["spec"]["preemptionPolicy"], "Never");
+        let refused = admit(json!({"priority": 3}), &json!({}), Some(&class)).unwrap_err();
+        assert!(refused.starts_with("pods \"p\" is forbidden: the integer value of priority (3) must not"));
+        let refused = admit(json!({"priorityClassName": "none"}), &json!({}), None).unwrap_err();
+        assert_eq!(refused, "pods \"p\" is forbidden: no PriorityClass with name none was found");
+    }
+
+    #[test]
+    fn a_pod_with_a_node_is_labelled_with_its_zone() {
+        let pod = admit(json!({"nodeName": "n"}), &json!({}), None).unwrap();
+        assert_eq!(pod["metadata"]["labels"], json!({"topology.kubernetes.io/zone": "z"}));
+    }
+}

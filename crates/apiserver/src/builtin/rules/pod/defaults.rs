@@ -1,7 +1,7 @@
 //! Absent fields of pods and pod templates.
 
 use super::super::json::{
-    default_nonzero, default_to, ensure_object, flag, int, list_mut, object_mut, put, set, take, text,
+    default_nonzero, default_to, ensure_object, flag, int, list_mut, object_mut, put, set, text,
 };
 use super::super::quantity::Quantity;
 use super::{image, resources};
@@ -28,6 +28,10 @@ pub(crate) fn default_pod(pod: &mut Value) {
         }
     }
     default_spec(spec);
+    // Negative periods were allowed once; they mean the shortest one. Templates keep them as they are.
+    if int(spec, "terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0) {
+        put(spec, "terminationGracePeriodSeconds", 1);
+    }
     if let Some(status) = object_mut(pod, "status") {
         for statuses in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
             for status in list_mut(status, statuses) {
@@ -37,6 +41,20 @@ pub(crate) fn default_pod(pod: &mut Value) {
         }
         round_up(status, "allocatedResources");
         round_up_resources(status);
+        mirror_addresses(status);
+    }
+}
+
+/// `podIP` is the first of `podIPs`; a client may know of only one of the two fields.
+fn mirror_addresses(status: &mut Value) {
+    let first = status.pointer("/podIPs/0").map_or("", |address| text(address, "ip"));
+    let only = text(status, "podIP");
+    if only.is_empty() && !first.is_empty() {
+        let first = first.to_owned();
+        put(status, "podIP", first);
+    } else if only != first {
+        let addresses = json!([{"ip": only}]);
+        put(status, "podIPs", addresses);
     }
 }
 
@@ -244,10 +262,4 @@ fn round_up_resources(holder: &mut Value) {
         round_up(resources, "limits");
         round_up(resources, "requests");
     }
-}
-
-/// Removes what only the old name says, before a spec is compared or stored.
-pub(super) fn drop_service_account(spec: &mut Value) {
-    take(spec, "serviceAccountName");
-    take(spec, "serviceAccount");
 }

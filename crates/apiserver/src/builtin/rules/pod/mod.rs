@@ -1,10 +1,15 @@
 //! Pods, and the pod templates inside workloads.
 
 pub(crate) mod admit;
+pub(crate) mod binding;
 pub(crate) mod conditions;
 pub(crate) mod defaults;
+pub(crate) mod deletion;
+pub(crate) mod ephemeral;
+pub(crate) mod eviction;
 mod image;
 pub(crate) mod internal;
+mod overlaps;
 pub(crate) mod prepare;
 mod resources;
 pub(crate) mod validate;
@@ -22,9 +27,4 @@ pub(super) const RULES: Rules = Rules {
     validate_status: validate::status::validate,
     warnings: warnings::for_pod,
     name: names::dns1123_subdomain,
-    ..Rules::NONE
 };
-
-pub(crate) fn grace_seconds(pod: &serde_json::Value, asked: Option<i64>) -> i64 { let _ = pod; asked.unwrap_or(0) }
-pub(crate) fn check_binding(_: &serde_json::Value) -> Result<(), crate::status::ApiError> { Ok(()) }
-pub(crate) fn bind(_: &mut serde_json::Value, _: &serde_json::Value, _: jiff::Timestamp) -> Result<(), crate::status::ApiError> { Ok(()) }

@@ -19,6 +19,7 @@ pub(crate) fn prepare_create(pod: &mut Value, env: &Env<'_>) {
         let condition = json!({
             "type": "PodScheduled",
             "status": "False",
+            "lastProbeTime": null,
             "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates",
         });
@@ -159,5 +160,21 @@ fn merge_keys(term: &mut Value, field: &str, operator: &str, labels: &Map<String
         put(selector, "matchExpressions", expressions);
     } else if let Some(Value::Array(present)) = selector.get_mut("matchExpressions") {
         present.extend(expressions);
+    }
+}
+
+/// Restores the metadata that a write to a part of a pod may not touch.
+pub(super) fn reset_metadata(new: &mut Value, old: &Value) {
+    let (Some(meta), Some(before)) = (ensure_object(new, "metadata"), old.get("metadata")) else { return };
+    for field in [
+        "deletionTimestamp",
+        "generation",
+        "selfLink",
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+    ] {
+        keep(meta, before, field);
     }
 }

@@ -4,6 +4,7 @@ use super::super::json::{generation, int, list, set, text};
 use super::super::names;
 use super::super::quantity::Quantity;
 use super::defaults::CONTAINERS;
+use super::overlaps;
 use crate::field::Path;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -126,6 +127,7 @@ pub(crate) fn for_template(template: Option<&Value>, _old: Option<&Value>, path:
             }
         }
     }
+    warnings.extend(overlaps::warnings(spec));
     warn_repeated(spec, "hostAliases", "ip", &spec_path, &mut warnings);
     warn_repeated(spec, "imagePullSecrets", "name", &spec_path, &mut warnings);
     warn_empty_secrets(spec, &spec_path, &mut warnings);
@@ -251,6 +253,9 @@ fn warn_ports(spec: &Value, path: &Path<'_>, warnings: &mut Vec<String>) {
             let ports = at.field("ports");
             for (index, port) in list(container, "ports").iter().enumerate() {
                 let here = ports.index(index).to_string();
+                if !text(port, "hostIP").is_empty() && int(port, "hostPort").unwrap_or(0) == 0 {
+                    warnings.push(format!("{here}: hostIP set without hostPort: {}", port_text(port)));
+                }
                 let key = (int(port, "containerPort").unwrap_or(0), text(port, "protocol"));
                 let others = by_number.entry(key).or_default();
                 warnings.extend(others.iter().filter_map(|(there, other)| {
@@ -273,6 +278,18 @@ fn warn_ports(spec: &Value, path: &Path<'_>, warnings: &mut Vec<String>) {
         }
     }
     warnings.extend(about_names);
+}
+
+/// A port as Go prints it.
+fn port_text(port: &Value) -> String {
+    format!(
+        "{{Name:{} HostPort:{} ContainerPort:{} Protocol:{} HostIP:{}}}",
+        text(port, "name"),
+        int(port, "hostPort").unwrap_or(0),
+        int(port, "containerPort").unwrap_or(0),
+        text(port, "protocol"),
+        text(port, "hostIP"),
+    )
 }
 
 /// How two definitions of the same container port get in each other's way.

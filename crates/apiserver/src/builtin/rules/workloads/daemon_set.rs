@@ -18,7 +18,6 @@ pub(super) const RULES: Rules = Rules {
     validate_status,
     warnings,
     name: names::dns1123_subdomain,
-    ..Rules::NONE
 };
 
 /// How often the template changed. A field of the type long ago, kept as an annotation since.

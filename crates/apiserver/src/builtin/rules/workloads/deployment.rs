@@ -19,7 +19,6 @@ pub(super) const RULES: Rules = Rules {
     validate_status,
     warnings,
     name: names::dns1123_subdomain,
-    ..Rules::NONE
 };
 
 fn default(deployment: &mut Value) {

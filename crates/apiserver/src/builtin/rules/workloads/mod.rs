@@ -12,8 +12,11 @@ mod job;
 mod pod_template;
 mod replica_set;
 mod revision;
+pub(crate) mod scale;
 mod schedule;
 mod stateful_set;
+
+pub(crate) use common::selects;
 
 use super::{Rules, pod};
 

@@ -17,7 +17,6 @@ pub(super) const RULES: Rules = Rules {
     validate_status,
     warnings,
     name: names::dns1123_subdomain,
-    ..Rules::NONE
 };
 
 fn default(set: &mut Value) {

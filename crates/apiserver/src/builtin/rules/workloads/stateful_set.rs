@@ -20,7 +20,6 @@ pub(super) const RULES: Rules = Rules {
     validate_status,
     warnings,
     name: names::dns1123_label,
-    ..Rules::NONE
 };
 
 fn default(set: &mut Value) {
@@ -53,10 +52,11 @@ fn default_update_strategy(spec: &mut Value) {
         ensure_object(strategy, "rollingUpdate");
     }
     // A strategy that names its type but no details is left alone.
-    if text(strategy, "type") == "RollingUpdate" && set(strategy, "rollingUpdate").is_some() {
-        if let Some(rolling) = ensure_object(strategy, "rollingUpdate") {
-            default_to(rolling, "partition", 0);
-        }
+    if text(strategy, "type") == "RollingUpdate"
+        && set(strategy, "rollingUpdate").is_some()
+        && let Some(rolling) = ensure_object(strategy, "rollingUpdate")
+    {
+        default_to(rolling, "partition", 0);
     }
 }
 

@@ -65,7 +65,9 @@ fn walk<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
         walk(&schema["items"], found);
     }
     for field in ["allOf", "oneOf", "anyOf"] {
-        list(schema, field).iter().for_each(|schema| walk(schema, found));
+        for part in list(schema, field) {
+            walk(part, found);
+        }
     }
     if schema["not"].is_object() {
         walk(&schema["not"], found);

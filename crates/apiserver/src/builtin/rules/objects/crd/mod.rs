@@ -1,18 +1,18 @@
 //! `CustomResourceDefinition`, the object: defaults, stored versions, and checks of everything but the
-//! schemas themselves, which the caller's [`SchemaCheck`] looks at in their place among the other checks.
+//! schemas themselves, which the caller's [`validate::SchemaCheck`] looks at in their place among the other checks.
 //!
 //! The real server keeps what all versions share once, at the top of the spec, and its refusals name
 //! fields there: a definition with one version has its schema at `spec.validation`. [`Shared`] says what
 //! that is.
 
+mod approval;
 mod formats;
 pub(crate) mod names;
 mod print;
-mod validate;
+pub(crate) mod validate;
 mod versions;
 
-pub(in crate::builtin::rules::objects) use validate::validate_review_versions;
-pub(crate) use validate::{SchemaCheck, validate_with};
+use validate::validate_with;
 
 use crate::builtin::rules::json::{
     bump_generation, default_to, ensure_object, flag, keep, list, object_mut, put, same_field,
@@ -33,14 +33,19 @@ pub(in crate::builtin::rules::objects) static RULES: Rules = Rules {
     prepare_create,
     prepare_update,
     prepare_status,
-    validate: |object, errors| validate_with(object, None, &|_, _, _, _| {}, errors),
-    validate_update: |new, old, errors| validate_with(new, Some(old), &|_, _, _, _| {}, errors),
+    validate: |object, errors| validate_with(object, None, &check_schema, errors),
+    validate_update: |new, old, errors| validate_with(new, Some(old), &check_schema, errors),
     validate_status,
     warnings: formats::warnings,
     name: dns1123_subdomain,
 };
 
+fn check_schema(schema: &Value, at: &Path<'_>, status: bool, errors: &mut Vec<FieldError>) {
+    errors.extend(crate::schema::check_crd_schema(schema, at, status));
+}
+
 /// Which parts of the versions are the same in all of them.
+#[allow(clippy::struct_excessive_bools)] // four independent facts
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shared {
     /// `schema`.
@@ -60,7 +65,7 @@ impl Shared {
         let shared = |field: &str| {
             versions
                 .first()
-                .is_some_and(|first| versions.iter().all(|version| same_field(version, first, field)))
+                .is_some_and(|first| versions[1..].iter().all(|version| same_field(version, first, field)))
         };
         Shared {
             schema: shared("schema"),
@@ -136,6 +141,18 @@ fn validate_status(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
 /// Whether a condition of the definition is true.
 pub(crate) fn condition_is_true(crd: &Value, kind: &str) -> bool {
     list(&crd["status"], "conditions").iter().any(|c| text(c, "type") == kind && text(c, "status") == "True")
+}
+
+/// Keeps a definition until its objects are gone.
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// What a delete does to a definition before its objects are deleted; `now` is a timestamp as objects
+/// carry it. The caller sets `deletionTimestamp`, and takes [`CLEANUP`] away when the last object is gone.
+pub(crate) fn begin_deletion(crd: &mut Value, now: &str) {
+    super::claim::add_finalizer(crd, CLEANUP);
+    let Some(status) = ensure_object(crd, "status") else { return };
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    names::set_condition(status, "Terminating", "True", "InstanceDeletionPending", message, now);
 }
 
 /// Refuses what the real server can and this one cannot: versions that differ by more than their name.

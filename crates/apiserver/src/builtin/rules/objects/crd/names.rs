@@ -3,6 +3,7 @@
 //! Definitions of one group share one space of resource names and one of kinds; whoever came first keeps
 //! a name. [`settle`] gives the status that the real naming and establishing controllers come to.
 
+use super::approval;
 use crate::builtin::rules::json::{list, put, same_field, set, take, text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -64,6 +65,9 @@ pub(crate) fn settle(crd: &Value, taken: &TakenNames, now: &str) -> Option<Value
         Some((reason, message)) => ("False", *reason, message.as_str()),
     };
     let mut status = crd["status"].clone();
+    if let Some((value, reason, message)) = approval::condition(crd) {
+        set_condition(&mut status, "KubernetesAPIApprovalPolicyConformant", value, reason, &message, now);
+    }
     set_condition(&mut status, "NamesAccepted", ok, reason, message, now);
     let established = list(&crd["status"], "conditions")
         .iter()
@@ -104,7 +108,14 @@ fn short_name_conflict(wanted: &Value, accepted: &Value, taken: &TakenNames) -> 
 }
 
 /// Sets a condition; its time changes only when its status does.
-fn set_condition(status: &mut Value, kind: &str, value: &str, reason: &str, message: &str, now: &str) {
+pub(super) fn set_condition(
+    status: &mut Value,
+    kind: &str,
+    value: &str,
+    reason: &str,
+    message: &str,
+    now: &str,
+) {
     let mut conditions = list(status, "conditions").to_vec();
     let at = conditions.iter().position(|condition| text(condition, "type") == kind).unwrap_or_else(|| {
         conditions.push(json!({"type": kind}));
@@ -122,6 +133,8 @@ fn set_condition(status: &mut Value, kind: &str, value: &str, reason: &str, mess
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value)] // fixtures and expectations are literals
+
     use super::*;
     use expect_test::{Expect, expect};
 
@@ -135,7 +148,9 @@ mod tests {
 
     fn check(names: Value, others: &[Value], expect: Expect) {
         let mut taken = TakenNames::default();
-        others.iter().for_each(|crd| taken.add(crd));
+        for crd in others {
+            taken.add(crd);
+        }
         let status = settle(&crd(names, Value::Null), &taken, "now").unwrap();
         let conditions: Vec<String> = list(&status, "conditions")
             .iter()
@@ -188,6 +203,24 @@ mod tests {
                 Established False NotAccepted: not all names are accepted
                 {"kind":"Bar","plural":"bars"}"#]],
         );
+    }
+
+    #[test]
+    fn a_protected_group_says_who_approved_it() {
+        let mut crd = crd(foo(), Value::Null);
+        crd["spec"]["group"] = json!("x.k8s.io");
+        crd["metadata"] = json!({"annotations": {"api-approved.kubernetes.io": "https://github.com/a/b"}});
+        let status = settle(&crd, &TakenNames::default(), "now").unwrap();
+        expect![[r#"{"lastTransitionTime":"now","message":"approved in https://github.com/a/b","reason":"ApprovedAnnotation","status":"True","type":"KubernetesAPIApprovalPolicyConformant"}"#]]
+            .assert_eq(&status["conditions"][0].to_string());
+    }
+
+    #[test]
+    fn a_deleted_definition_waits_for_its_objects() {
+        let mut crd = crd(foo(), Value::Null);
+        crate::builtin::rules::objects::crd::begin_deletion(&mut crd, "now");
+        assert_eq!(crd["metadata"]["finalizers"], json!(["customresourcecleanup.apiextensions.k8s.io"]));
+        assert_eq!(crd["status"]["conditions"][0]["reason"], "InstanceDeletionPending");
     }
 
     #[test]

@@ -137,6 +137,9 @@ pub(super) fn versions(crd: &Value) -> String {
         out.push(format!("\"SelectableFields\":{selectable}"));
         format!("{{{}}}", out.join(","))
     };
+    if set(&crd["spec"], "versions").is_none() {
+        return "null".to_owned();
+    }
     let versions: Vec<String> = list(&crd["spec"], "versions").iter().map(render).collect();
     format!("[{}]", versions.join(","))
 }

@@ -1,9 +1,9 @@
 //! What a definition must look like, and what an update may change.
 
 use super::versions::{validate_columns, validate_selectable, validate_subresources};
-use super::{SPEC, STATUS, Shared, condition_is_true, print};
+use super::{SPEC, STATUS, Shared, approval, condition_is_true, print};
 use crate::builtin::rules::json::{flag, list, set, text};
-use crate::builtin::rules::names::{dns1035_label, dns1123_subdomain, validate_immutable};
+use crate::builtin::rules::names::{dns1035_label, dns1123_subdomain, validate_immutable_text};
 use crate::builtin::rules::objects::webhook_client::{validate_bundle, validate_service, validate_url};
 use crate::builtin::rules::objects::{check_meta_again, is_unset, one_of};
 use crate::field::{FieldError, Path, Problem};
@@ -13,7 +13,6 @@ use std::collections::HashSet;
 /// Checks one schema: the `openAPIV3Schema`, where it stands, and whether the status subresource is on.
 pub(crate) type SchemaCheck<'a> = &'a dyn Fn(&Value, &Path<'_>, bool, &mut Vec<FieldError>);
 
-const APPROVED: &str = "api-approved.kubernetes.io";
 const METADATA: Path<'static> = Path::of("metadata");
 
 /// Checks a definition, or an update of `old`.
@@ -40,7 +39,7 @@ pub(crate) fn validate_with(
     }
     validate_names(&crd["status"]["acceptedNames"], &STATUS.field("acceptedNames"), errors);
     validate_stored_versions(crd, errors);
-    validate_approval(crd, old, errors);
+    approval::validate_approval(crd, old, errors);
     if flag(&crd["spec"], "preserveUnknownFields")
         && !old.is_some_and(|old| flag(&old["spec"], "preserveUnknownFields"))
     {
@@ -116,12 +115,11 @@ fn validate_versions(crd: &Value, shared: Shared, check: SchemaCheck<'_>, errors
         }
         if !shared.selectable && !is_unset(version, "selectableFields") {
             let path = path.field("selectableFields");
-            match schema.filter(|_| !shared.schema) {
-                Some(schema) => validate_selectable(version, schema, &path, errors),
-                None => {
-                    let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-                    errors.push(FieldError::invalid(&path, &"".into(), detail));
-                }
+            if let Some(schema) = schema.filter(|_| !shared.schema) {
+                validate_selectable(version, schema, &path, errors);
+            } else {
+                let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
+                errors.push(FieldError::invalid(&path, &"".into(), detail));
             }
         }
     }
@@ -229,12 +227,11 @@ fn validate_shared(crd: &Value, shared: Shared, check: SchemaCheck<'_>, errors: 
     }
     if shared.selectable && !is_unset(first, "selectableFields") {
         let path = SPEC.field("selectableFields");
-        match schema {
-            Some(schema) => validate_selectable(first, schema, &path, errors),
-            None => {
-                let detail = "may only be set when validations.schema is included";
-                errors.push(FieldError::invalid(&path, &"".into(), detail));
-            }
+        if let Some(schema) = schema {
+            validate_selectable(first, schema, &path, errors);
+        } else {
+            let detail = "may only be set when validations.schema is included";
+            errors.push(FieldError::invalid(&path, &"".into(), detail));
         }
     }
 }
@@ -318,13 +315,13 @@ pub(in crate::builtin::rules::objects) fn validate_review_versions(
 fn validate_kept(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let names = SPEC.field("names");
     if condition_is_true(old, "Established") {
-        validate_immutable(&spec["scope"], &old["spec"]["scope"], &SPEC.field("scope"), errors);
+        validate_immutable_text(&spec["scope"], &old["spec"]["scope"], &SPEC.field("scope"), errors);
         let before = &old["spec"]["names"]["kind"];
-        validate_immutable(&spec["names"]["kind"], before, &names.field("kind"), errors);
+        validate_immutable_text(&spec["names"]["kind"], before, &names.field("kind"), errors);
     }
-    validate_immutable(&spec["group"], &old["spec"]["group"], &SPEC.field("group"), errors);
+    validate_immutable_text(&spec["group"], &old["spec"]["group"], &SPEC.field("group"), errors);
     let before = &old["spec"]["names"]["plural"];
-    validate_immutable(&spec["names"]["plural"], before, &names.field("plural"), errors);
+    validate_immutable_text(&spec["names"]["plural"], before, &names.field("plural"), errors);
 }
 
 fn validate_stored_versions(crd: &Value, errors: &mut Vec<FieldError>) {
@@ -354,47 +351,5 @@ fn validate_stored_versions(crd: &Value, errors: &mut Vec<FieldError>) {
              {name} from status.storedVersions"
         );
         errors.push(FieldError::invalid(&path.index(index), &name.into(), detail));
-    }
-}
-
-fn validate_approval(crd: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
-    let group = text(&crd["spec"], "group");
-    let protected = ["k8s.io", "kubernetes.io"]
-        .iter()
-        .any(|suffix| group.strip_suffix(suffix).is_some_and(|head| head.is_empty() || head.ends_with('.')));
-    let annotation = |crd: &Value| text(&crd["metadata"]["annotations"], APPROVED).to_owned();
-    let approval = annotation(crd);
-    if !protected || old.is_some_and(|old| is_approval(&annotation(old)) == is_approval(&approval)) {
-        return;
-    }
-    let path = METADATA.field("annotations");
-    let path = path.key(APPROVED);
-    let ending = "see https://github.com/kubernetes/enhancements/pull/1111";
-    let opening = format!("protected groups must have approval annotation \"{APPROVED}\"");
-    match is_approval(&approval) {
-        Approval::Given => {}
-        Approval::Missing => errors.push(FieldError::required(&path, format!("{opening}, {ending}"))),
-        Approval::Unreadable => {
-            let detail =
-                format!("{opening} with either a URL or a reason starting with \"unapproved\", {ending}");
-            errors.push(FieldError::invalid(&path, &approval.as_str().into(), detail));
-        }
-    }
-}
-
-#[derive(PartialEq)]
-enum Approval {
-    Given,
-    Missing,
-    Unreadable,
-}
-
-fn is_approval(annotation: &str) -> Approval {
-    let is_url =
-        annotation.split_once("://").is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty());
-    match annotation {
-        "" => Approval::Missing,
-        text if text.starts_with("unapproved") || is_url => Approval::Given,
-        _ => Approval::Unreadable,
     }
 }

@@ -1,22 +1,23 @@
 //! `Service`: defaults, what a change of type drops, and warnings. Its checks are in [`validate`], its
 //! addresses and ports in [`allocate`].
 //!
-//! A write runs [`begin_create`] or [`begin_update`] after the defaults and before everything else: they
+//! A write runs [`allocate::begin_create`] or [`allocate::begin_update`] after the defaults and before everything else: they
 //! fill in families, cluster IPs and node ports, from the ones nobody uses.
 
-mod allocate;
+pub(crate) mod allocate;
 mod families;
+mod stack;
 #[cfg(test)]
 mod tests;
 mod update;
 mod validate;
 
-pub(crate) use allocate::{Allocations, Ranges, begin_create, begin_update};
-pub(super) use validate::{validate_endpoint_ip, validate_port_or_name};
+pub(super) use validate::validate_endpoint_ip;
 
 use crate::builtin::rules::json::{default_to, keep, list, list_mut, object_mut, put, set, take, text};
 use crate::builtin::rules::names::address::{Cidr, parse_lenient};
 use crate::builtin::rules::names::dns1123_label;
+use crate::builtin::rules::objects::default_pointer;
 use crate::builtin::rules::{Env, Rules};
 use crate::field::Path;
 use serde_json::{Value, json};
@@ -90,7 +91,7 @@ fn default(object: &mut Value) {
         default_to(spec, "externalTrafficPolicy", "Cluster");
     }
     if matches!(text(spec, "type"), "NodePort" | "LoadBalancer" | "ClusterIP") {
-        default_to(spec, "internalTrafficPolicy", "Cluster");
+        default_pointer(spec, "internalTrafficPolicy", "Cluster");
     }
     if text(spec, "type") == "LoadBalancer" {
         default_to(spec, "allocateLoadBalancerNodePorts", true);

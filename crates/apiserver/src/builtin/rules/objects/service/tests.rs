@@ -1,3 +1,5 @@
+#![allow(clippy::needless_pass_by_value)] // fixtures and expectations are literals
+
 use super::allocate::{Allocations, Ranges, begin_create, begin_update};
 use crate::status::ApiError;
 use expect_test::{Expect, expect};

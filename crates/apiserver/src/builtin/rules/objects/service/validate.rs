@@ -36,6 +36,7 @@ pub(super) fn validate_with(service: &Value, old: Option<&Value>, errors: &mut V
     validate_traffic(service, errors);
 }
 
+const DISTRIBUTIONS: &[&str] = &["PreferClose", "PreferSameZone", "PreferSameNode"];
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
 fn validate_topology(service: &Value, errors: &mut Vec<FieldError>) {
@@ -109,11 +110,7 @@ fn validate_ports(service: &Value, errors: &mut Vec<FieldError>) {
 }
 
 /// Checks a port given by number or by name.
-pub(in crate::builtin::rules::objects) fn validate_port_or_name(
-    value: &Value,
-    path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+fn validate_port_or_name(value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let wrong = match value {
         Value::String(name) => port_name(name),
         other => port_number(other.as_i64().unwrap_or(0)),
@@ -320,7 +317,6 @@ fn validate_traffic(service: &Value, errors: &mut Vec<FieldError>) {
         Some("Cluster" | "Local") | None => {}
         Some(other) => errors.push(FieldError::not_supported(&path, &other.into(), &["Cluster", "Local"])),
     }
-    const DISTRIBUTIONS: &[&str] = &["PreferClose", "PreferSameZone", "PreferSameNode"];
     if let Some(value) = set(spec, "trafficDistribution").and_then(Value::as_str)
         && !DISTRIBUTIONS.contains(&value)
     {

@@ -13,6 +13,8 @@ use std::collections::{HashMap, HashSet};
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const RESTART_POLICIES: [&str; 3] = ["Always", "Never", "OnFailure"];
 
+const RULES_NEED_POLICY: &str = "must specify restartPolicy when restart rules are used";
+
 /// Checks `containers`.
 pub(super) fn validate(scope: &Scope<'_>, path: &Path<'_>, errors: &mut Errors) {
     let path = path.field("containers");
@@ -43,7 +45,11 @@ pub(super) fn validate_init(scope: &Scope<'_>, path: &Path<'_>, errors: &mut Err
         let at = path.index(index);
         validate_common(scope, container, &at, errors);
         let sidecar = text(container, "restartPolicy") == "Always";
-        validate_restart(container, &at, errors);
+        if set(container, "restartPolicy").is_some() || list(container, "restartPolicyRules").is_empty() {
+            validate_restart(container, &at, errors);
+        } else {
+            errors.push(FieldError::required(&at.field("restartPolicy"), RULES_NEED_POLICY));
+        }
         let name = text(container, "name");
         if taken.contains(name) {
             errors.push(FieldError::duplicate(&at.field("name"), &name.into()));
@@ -259,7 +265,8 @@ fn validate_propagation(container: &Value, mount: &Value, path: &Path<'_>, error
 fn validate_devices(scope: &Scope<'_>, container: &Value, path: &Path<'_>, errors: &mut Errors) {
     const BLOCK_ONLY: &str =
         "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
-    let mounts = list(container, "volumeMounts");
+    let mounts: HashMap<&str, &str> =
+        list(container, "volumeMounts").iter().map(|m| (text(m, "name"), text(m, "mountPath"))).collect();
     let (mut names_taken, mut paths_taken) = (HashSet::new(), HashSet::new());
     for (index, device) in list(container, "volumeDevices").iter().enumerate() {
         let at = path.index(index);
@@ -287,10 +294,10 @@ fn validate_devices(scope: &Scope<'_>, container: &Value, path: &Path<'_>, error
         } else {
             paths_taken.insert(target);
         }
-        if mounts.iter().any(|m| text(m, "name") == name) {
+        if mounts.contains_key(name) {
             errors.push(name_wrong("must not already exist in volumeMounts"));
         }
-        if mounts.iter().any(|m| text(m, "mountPath") == target) {
+        if mounts.values().any(|mounted| *mounted == target) {
             errors.push(path_wrong("must not already exist as a path in volumeMounts"));
         }
         if !name.is_empty() {
@@ -325,8 +332,7 @@ fn validate_resize(scope: &Scope<'_>, container: &Value, path: &Path<'_>, errors
 fn validate_restart(container: &Value, path: &Path<'_>, errors: &mut Errors) {
     let rules = list(container, "restartPolicyRules");
     if set(container, "restartPolicy").is_none() && !rules.is_empty() {
-        let why = "must specify restartPolicy when restart rules are used";
-        errors.push(FieldError::required(&path.field("restartPolicy"), why));
+        errors.push(FieldError::required(&path.field("restartPolicy"), RULES_NEED_POLICY));
     }
     one_of(errors, path, container, "restartPolicy", &RESTART_POLICIES);
     let rules_path = path.field("restartPolicyRules");

@@ -309,6 +309,15 @@ fn validate_host_users(scope: &Scope<'_>, path: &Path<'_>, errors: &mut Errors) 
             errors.push(FieldError::forbidden(&path.field(shown), "when `hostUsers` is false"));
         }
     }
+    for field in super::defaults::CONTAINERS {
+        let containers = path.field(field);
+        for (index, container) in list(scope.spec, field).iter().enumerate() {
+            if !list(container, "volumeDevices").is_empty() {
+                let at = containers.index(index);
+                errors.push(FieldError::forbidden(&at.field("volumeDevices"), "when `hostUsers` is false"));
+            }
+        }
+    }
 }
 
 fn validate_names(spec: &Value, path: &Path<'_>, errors: &mut Errors) {

@@ -1,5 +1,6 @@
 //! Security contexts of pods and containers.
 
+use super::super::internal;
 use crate::builtin::rules::checks::{Errors, in_range, local_descending_path, one_of};
 use crate::builtin::rules::json::{flag, int, list, set, text};
 use crate::field::{FieldError, Path};
@@ -8,6 +9,19 @@ use std::collections::HashSet;
 
 const PROFILES: [&str; 3] = ["Localhost", "RuntimeDefault", "Unconfined"];
 const SYSCTL_LENGTH_MAX: usize = 253;
+/// Kernel parameters that each IPC namespace has its own of.
+const IPC_SYSCTLS: [&str; 10] = [
+    "kernel.msg",
+    "kernel.msgmax",
+    "kernel.msgmnb",
+    "kernel.msgmni",
+    "kernel.sem",
+    "kernel.shm",
+    "kernel.shm_rmid_forced",
+    "kernel.shmall",
+    "kernel.shmmax",
+    "kernel.shmmni",
+];
 const ID_MAX: i64 = i32::MAX as i64;
 
 /// Checks the security context of a container.
@@ -22,7 +36,9 @@ pub(super) fn validate_container(context: &Value, host_users: bool, path: &Path<
     if context.get("allowPrivilegeEscalation").and_then(Value::as_bool) == Some(false) {
         let mut refuse = |what: &str| {
             let why = format!("cannot set `allowPrivilegeEscalation` to false and {what}");
-            errors.push(FieldError::invalid(path, context, why));
+            let mut error = FieldError::invalid(path, context, why);
+            error.value = Some(internal::render("SecurityContext", context));
+            errors.push(error);
         };
         if flag(context, "privileged") {
             refuse("`privileged` to true");
@@ -53,7 +69,7 @@ pub(super) fn validate_pod(spec: &Value, spec_path: &Path<'_>, errors: &mut Erro
     validate_seccomp(context, &path, errors);
     validate_app_armor(context, &path, errors);
     one_of(errors, &path, context, "supplementalGroupsPolicy", &["Merge", "Strict"]);
-    one_of(errors, &path, context, "seLinuxChangePolicy", &["MountOption", "Recursive"]);
+    one_of(errors, &path, context, "seLinuxChangePolicy", &["Recursive"]);
 }
 
 fn validate_ids(context: &Value, fields: &[&str], path: &Path<'_>, errors: &mut Errors) {
@@ -80,7 +96,9 @@ fn validate_seccomp(context: &Value, path: &Path<'_>, errors: &mut Errors) {
         (true, Some(file)) => local_descending_path(errors, &local, file.as_str().unwrap_or_default()),
         (false, Some(_)) => {
             let why = "can only be set when seccomp type is Localhost";
-            errors.push(FieldError::invalid(&local, profile, why));
+            let mut error = FieldError::invalid(&local, profile, why);
+            error.value = Some(internal::render("SeccompProfile", profile));
+            errors.push(error);
         }
         (false, None) => {}
     }
@@ -138,8 +156,8 @@ fn validate_sysctls(spec: &Value, context: &Value, path: &Path<'_>, errors: &mut
         let shared = if flag(spec, "hostNetwork") && name.starts_with("net.") {
             Some("hostNetwork")
         } else {
-            let ipc = ["kernel.sem", "kernel.shm", "kernel.msg", "fs.mqueue."];
-            (flag(spec, "hostIPC") && ipc.iter().any(|p| name.starts_with(p))).then_some("hostIPC")
+            let ipc = IPC_SYSCTLS.contains(&name) || name.starts_with("fs.mqueue.");
+            (flag(spec, "hostIPC") && ipc).then_some("hostIPC")
         };
         if let Some(shared) = shared {
             let why = format!("may not be specified when '{shared}' is true");

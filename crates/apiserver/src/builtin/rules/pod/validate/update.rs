@@ -95,6 +95,9 @@ pub(super) fn validate_annotation_updates(new: &Value, old: &Value, errors: &mut
             errors.push(FieldError::forbidden(&path.key(key), "may not add mirror pod annotation"));
         }
     }
+    let nothing = Value::Null;
+    let (meta, spec) = (new.get("metadata").unwrap_or(&nothing), new.get("spec").unwrap_or(&nothing));
+    super::validate_annotations(meta, spec, &path, errors);
 }
 
 /// Whether the containers can be compared at all: there must be as many as before.

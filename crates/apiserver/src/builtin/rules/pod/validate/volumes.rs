@@ -96,7 +96,14 @@ fn validate_source(volume: &Value, name: &str, pod_name: Option<&str>, path: &Pa
         let Some(source) = set(volume, kind) else { continue };
         let at = path.field(kind);
         if found {
-            errors.push(FieldError::forbidden(&at, "may not specify more than 1 volume type"));
+            // Two kinds have other names in this sentence, one of them misspelt since ever.
+            let shown = match kind {
+                "downwardAPI" => "downwarAPI",
+                "cephfs" => "cephFS",
+                _ => kind,
+            };
+            let why = "may not specify more than 1 volume type";
+            errors.push(FieldError::forbidden(&path.field(shown), why));
             continue;
         }
         found = true;
@@ -133,15 +140,13 @@ fn validate_details(kind: &str, source: &Value, path: &Path<'_>, errors: &mut Er
         }
         "nfs" => {
             let target = text(source, "path");
-            if !target.is_empty() && !target.starts_with('/') {
+            if !target.starts_with('/') {
                 let why = "must be an absolute path";
                 errors.push(FieldError::invalid(&path.field("path"), &target.into(), why));
             }
         }
-        "rbd" | "cephfs" => {
-            if list(source, "monitors").is_empty() {
-                errors.push(FieldError::required(&path.field("monitors"), ""));
-            }
+        "rbd" | "cephfs" if list(source, "monitors").is_empty() => {
+            errors.push(FieldError::required(&path.field("monitors"), ""));
         }
         "downwardAPI" => {
             file_mode(errors, path, source, "defaultMode");

@@ -2,17 +2,17 @@
 
 /// How many indexes a list names, all below `completions`; or why it is no list.
 pub(super) fn count(list: &str, completions: i64) -> Result<i64, String> {
-    let mut total = 0;
-    let mut last: Option<i64> = None;
+    let mut named = 0;
+    let mut previous: Option<i64> = None;
     for part in list.split(',').filter(|_| !list.is_empty()) {
         let (first, end) = interval(part, completions)?;
-        if let Some(last) = last.filter(|last| *last >= first) {
-            return Err(format!("non-increasing order, previous: {last}, current: {first}"));
+        if let Some(previous) = previous.filter(|end| *end >= first) {
+            return Err(format!("non-increasing order, previous: {previous}, current: {first}"));
         }
-        total += end - first + 1;
-        last = Some(end);
+        named += end - first + 1;
+        previous = Some(end);
     }
-    Ok(total)
+    Ok(named)
 }
 
 /// The first index that stands in both lists; parts that cannot be read are skipped.

@@ -1,7 +1,9 @@
 //! `Job`: defaults, and the selector that the server makes for it.
 
 mod indexes;
+mod policies;
 mod status;
+mod update;
 pub(super) mod validate;
 
 use super::common;
@@ -19,11 +21,10 @@ pub(super) const RULES: Rules = Rules {
     prepare_update: common::prepare_update,
     prepare_status: common::prepare_status,
     validate: validate::validate,
-    validate_update: validate::validate_update,
+    validate_update: update::validate,
     validate_status: status::validate,
     warnings,
     name: names::dns1123_subdomain,
-    ..Rules::NONE
 };
 
 /// Stands in `metadata.generation` between defaulting and preparing, which overwrites it, of a job whose

@@ -1,2 +1,0 @@
-//! x
-pub(crate) fn check_crd_schema() {}
