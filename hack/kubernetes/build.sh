@@ -22,7 +22,7 @@ if complete "$target"; then
   exit 0
 fi
 
-command -v go >/dev/null || { echo "error: building Kubernetes $version needs Go (package golang-go)" >&2; exit 1; }
+./toolchain.sh
 echo "building Kubernetes $version and etcd into $target (several minutes, once)" >&2
 mkdir -p "$target"
 work=$(mktemp -d "$target/.build.XXXXXX")

@@ -7,6 +7,7 @@ use crate::admission::{
     Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served, UserInfo,
 };
 use crate::builtin::rules::Env;
+use crate::builtin::rules::objects::{claim, class_defaults, priority_class};
 use crate::builtin::rules::pod::admit as pod;
 use crate::delete::DeleteOptions;
 use crate::incoming;
@@ -301,15 +302,25 @@ fn admit_builtin(
             })?;
         }
         ("PersistentVolumeClaim", None) => {
-            if object.pointer("/spec/storageClassName").is_none()
-                && let Some(class) = default_storage_class(server)
-                && let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
-            {
-                spec.insert("storageClassName".into(), class.into());
-            }
-            add_finalizer(object, "kubernetes.io/pvc-protection");
+            let classes = all(server, "storage.k8s.io", "storageclasses");
+            class_defaults::default_storage_class(object, classes.iter());
+            claim::add_finalizer(object, "kubernetes.io/pvc-protection");
         }
-        ("PersistentVolume", None) => add_finalizer(object, "kubernetes.io/pv-protection"),
+        ("PersistentVolumeClaim", Some(old)) => {
+            let class = text(object, "/spec/storageClassName");
+            let class = stored(server, "storage.k8s.io", "storageclasses", "", class);
+            claim::admit_resize(object, old, class.as_ref())?;
+        }
+        ("PersistentVolume", None) => claim::add_finalizer(object, "kubernetes.io/pv-protection"),
+        ("Ingress", None) => {
+            let classes = all(server, "networking.k8s.io", "ingressclasses");
+            class_defaults::default_ingress_class(object, classes.iter());
+        }
+        ("PriorityClass", old) => {
+            let default = default_priority_class(server);
+            let default = default.as_ref().map(|class| text(class, "/metadata/name"));
+            priority_class::admit_default(object, old, default)?;
+        }
         _ => {}
     }
     Ok(())
@@ -329,14 +340,6 @@ fn around_pod<R>(server: &Server, namespace: &str, with: impl FnOnce(&pod::Surro
     })
 }
 
-fn add_finalizer(object: &mut Value, finalizer: &str) {
-    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
-    let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
-    if let Some(finalizers) = finalizers.as_array_mut().filter(|list| !list.iter().any(|f| f == finalizer)) {
-        finalizers.push(finalizer.into());
-    }
-}
-
 fn all(server: &Server, group: &str, plural: &str) -> Vec<Value> {
     let id = CollectionId::new(group, plural);
     let listing = server.store.list(&id, None, None, None);
@@ -347,17 +350,4 @@ fn default_priority_class(server: &Server) -> Option<Value> {
     let mut classes = all(server, "scheduling.k8s.io", "priorityclasses");
     classes.retain(|class| class.get("globalDefault") == Some(&Value::Bool(true)));
     classes.into_iter().min_by_key(|class| class.get("value").and_then(Value::as_i64).unwrap_or(0))
-}
-
-/// The newest class that is marked as default.
-fn default_storage_class(server: &Server) -> Option<String> {
-    let mut classes = all(server, "storage.k8s.io", "storageclasses");
-    classes.retain(|class| {
-        let annotations = class.pointer("/metadata/annotations");
-        annotations.and_then(|a| a.get("storageclass.kubernetes.io/is-default-class")) == Some(&"true".into())
-    });
-    let newest = classes.iter().max_by_key(|class| {
-        (text(class, "/metadata/creationTimestamp"), std::cmp::Reverse(text(class, "/metadata/name")))
-    })?;
-    Some(text(newest, "/metadata/name").to_owned())
 }

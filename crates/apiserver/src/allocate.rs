@@ -1,11 +1,13 @@
 //! Cluster IPs and node ports: given out once, known from the services that hold them.
 
 use crate::builtin::rules::objects::service::allocate::{Allocations, Ranges, begin_create, begin_update};
+use crate::builtin::rules::names::address::Cidr;
 use crate::kind::Kind;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{CollectionId, Fate, Follower};
 use serde_json::Value;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
 
 /// Who holds what, as of the newest service.
@@ -56,6 +58,12 @@ fn open(server: &Server, id: &CollectionId) -> Pages {
     Pages { follower, taken }
 }
 
+/// What is given out: addresses of 10.96.0.0/16, as most clusters have it.
+fn ranges() -> Ranges {
+    let address = IpAddr::V4(Ipv4Addr::new(10, 96, 0, 0));
+    Ranges { cluster_ips: Cidr { address, prefix: 16 }, ..Ranges::default() }
+}
+
 fn is_service(kind: &Kind) -> bool {
     kind.kind == "Service" && kind.builtin().is_some()
 }
@@ -67,7 +75,7 @@ pub(crate) fn on_create(server: &Server, kind: &Kind, object: &mut Value, dry_ru
     }
     let mut random = || server.identities.next();
     server.allocations.with(server, |taken| {
-        begin_create(object, &Ranges::default(), taken, &mut random, dry_run)?;
+        begin_create(object, &ranges(), taken, &mut random, dry_run)?;
         if !dry_run {
             taken.claim(object);
         }
@@ -89,7 +97,7 @@ pub(crate) fn on_update(
     let mut random = || server.identities.next();
     server
         .allocations
-        .with(server, |taken| begin_update(new, old, &Ranges::default(), taken, &mut random, dry_run))
+        .with(server, |taken| begin_update(new, old, &ranges(), taken, &mut random, dry_run))
 }
 
 /// A service that was given something is not stored after all.

@@ -192,16 +192,34 @@ async fn delete_key(
     options: &DeleteOptions,
 ) -> Result<Deleted, ApiError> {
     let kind = &*call.kind;
+    let mut marked = false;
     loop {
         let Some(stored) = server.store.get(&kind.collection, key) else {
             return Err(ApiError::not_found(&kind.resource(), &key.name));
         };
         let live = kind.tree(&stored);
-        check_preconditions(kind, &live, options)?;
-        admit::delete(server, call, key, options, &live).await?;
-        let decision = decide(kind, live, options, server.clock.now());
+        // Our own mark is no change that a precondition speaks of.
+        if !marked {
+            check_preconditions(kind, &live, options)?;
+            admit::delete(server, call, key, options, &live).await?;
+        }
+        if orphans_by_default(kind) && options.propagation.is_none() {
+            call.warn(ORPHANED_PODS);
+        }
+        let decision = decide(kind, live.clone(), options, server.clock.now());
         let (mut tree, fate) = match decision {
             Decision::Nothing => return Ok(Deleted::Marked(stored)),
+            Decision::Mark(tree) if tree == live => return Ok(Deleted::Marked(stored)),
+            Decision::MarkThenRemove(tree) if !options.dry_run => {
+                // The mark is a write of its own, which watches see; the next round removes.
+                match server.store.commit(&kind.collection, key, Some(stored.revision), tree, Fate::Kept) {
+                    Ok(_) => marked = true,
+                    Err(Refused::Changed(_)) => {}
+                    Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
+                }
+                continue;
+            }
+            Decision::MarkThenRemove(tree) => (tree, Fate::Removed),
             Decision::Mark(tree) => (tree, Fate::Kept),
             Decision::Remove(tree) => (tree, Fate::Removed),
         };
@@ -245,9 +263,19 @@ enum Decision {
     Nothing,
     /// It becomes this, and waits.
     Mark(Value),
+    /// It is marked for good, and goes.
+    MarkThenRemove(Value),
     /// It goes; this is its last state.
     Remove(Value),
 }
+
+/// Kinds whose dependents stay when a deletion does not say.
+fn orphans_by_default(kind: &Kind) -> bool {
+    kind.kind == "Job" && kind.builtin().is_some()
+}
+
+const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set \
+     propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 fn decide(kind: &Kind, mut live: Value, options: &DeleteOptions, now: Timestamp) -> Decision {
     let deleting = live.pointer("/metadata/deletionTimestamp").is_some();
@@ -270,11 +298,13 @@ fn decide(kind: &Kind, mut live: Value, options: &DeleteOptions, now: Timestamp)
     } else {
         None
     };
-    set_propagation(&mut live, options.propagation);
+    let held = finalizers(&live).iter().any(|f| f == ORPHAN || f == FOREGROUND);
+    let orphans = orphans_by_default(kind) && !held;
+    set_propagation(&mut live, options.propagation.or(orphans.then_some(Propagation::Orphan)));
     let waits = !finalizers(&live).is_empty();
     match grace {
         Some(seconds) if seconds > 0 || waits => Decision::Mark(live),
-        Some(_) => Decision::Remove(live),
+        Some(_) => Decision::MarkThenRemove(live),
         None if waits && deleting && live.pointer("/metadata/deletionGracePeriodSeconds") == Some(&json!(0)) => {
             Decision::Mark(live)
         }

@@ -46,14 +46,20 @@ const ABSENT: &[(&str, &[&str])] = &[
 ];
 
 /// The refusal of a resource that Kubernetes has and this server has not.
-pub(crate) fn known_but_absent(target: &Target) -> Option<ApiError> {
+pub(crate) fn known_but_absent(target: &Target, method: &Method) -> Option<ApiError> {
     let exact = format!("{}/{}", target.group, target.version);
     let known = ABSENT.iter().any(|(group, plurals)| {
         (*group == target.group || *group == exact) && plurals.contains(&target.resource.as_str())
     });
     known.then(|| {
         let group = if target.group.is_empty() { String::new() } else { format!(".{}", target.group) };
-        ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version))
+        let mut error =
+            ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version));
+        if *method == Method::GET {
+            // Clients that look for what may not be there (kubectl describe) understand this one.
+            (error.code, error.reason) = (404, "NotFound".into());
+        }
+        error
     })
 }
 
@@ -249,14 +255,19 @@ fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<
             let documents = catalog.group_versions().map(|(group, version, resources)| {
                 (group, version, openapi::document_hash(resources, &revision))
             });
-            return Ok(Reply::json(200, &openapi::index(documents)).into_response());
+            let index = openapi::index(documents).to_string();
+            return Ok(Reply::new(200, Body::whole(index), "text/plain; charset=utf-8").into_response());
         }
         ["api", version] => ("", *version),
         ["apis", group, version] => (*group, *version),
         _ => return Ok(not_found().into_response()),
     };
     let found = catalog.group_versions().find(|(group, version, _)| (*group, *version) == wanted);
-    let Some((group, version, resources)) = found else { return Ok(not_found().into_response()) };
+    let Some((group, version, resources)) = found else {
+        let mut response = Response::new(Body::whole(Bytes::new()));
+        *response.status_mut() = http::StatusCode::NOT_FOUND;
+        return Ok(response);
+    };
     let definition = |name: &str| definition(&kinds, name);
     let document = openapi::document(group, version, resources, definition);
     let mut response = tagged(document.to_string().into(), "application/json", request);

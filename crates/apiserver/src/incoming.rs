@@ -1,5 +1,6 @@
 //! What clients send: bodies read into trees of the kind that a URL names, and patches applied.
 
+use crate::builtin::rules::names::object_meta::drop_repeated_owners;
 use crate::builtin::{conform, tables};
 use crate::decode::{self, Decoded, Encoding, Unreadable, Wanted};
 use crate::field::{FieldError, Path, go_quote};
@@ -141,7 +142,9 @@ pub(crate) fn place(call: &Call, object: &mut Value, name: Option<&str>) -> Resu
     let Some(metadata) = metadata.as_object_mut() else { return Ok(()) };
     let given = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     let namespace = call.namespace();
-    if given != namespace {
+    if !call.kind.namespaced {
+        metadata.remove("namespace");
+    } else if given != namespace {
         if !given.is_empty() {
             return Err(ApiError::bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request",
@@ -192,28 +195,8 @@ pub(crate) fn check_patched_name(call: &Call, object: &Value) -> Result<(), ApiE
 
 /// Drops owner references that say the same twice, and warns of them.
 pub(crate) fn dedup_owners(call: &Call, object: &mut Value) {
-    let Some(owners) = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut) else {
-        return;
-    };
-    let mut seen: Vec<Value> = Vec::with_capacity(owners.len());
-    let mut repeated: Vec<String> = Vec::new();
-    owners.retain(|owner| {
-        if seen.contains(owner) {
-            repeated.push(text(owner, "/uid").to_owned());
-            return false;
-        }
-        seen.push(owner.clone());
-        true
-    });
-    if !repeated.is_empty() {
-        repeated.sort();
-        repeated.dedup();
-        call.warn(format!(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in \
-             1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) \
-             observed: {}",
-            repeated.join(", ")
-        ));
+    if let Some(warning) = drop_repeated_owners(object) {
+        call.warn(warning);
     }
 }
 
@@ -320,7 +303,7 @@ pub(crate) fn patched(call: &Call, options: &WriteOptions, patch: &Patch, live: 
         PatchForm::Merge | PatchForm::Apply => {
             merge_patch::apply(live.clone(), patch.value.clone(), checked)?
         }
-        PatchForm::Strategic => strategic::apply(live.clone(), patch.value.clone(), &kind.schema_ref())?,
+        PatchForm::Strategic => strategic::apply(live.clone(), patch.value.clone(), kind.owned_schema())?,
     };
     let before = new.to_string();
     let refuse = |why: &str| refuse_patch(patch, &before, why);
@@ -379,7 +362,6 @@ fn refuse_patch(patch: &Patch, result: &str, why: &str) -> ApiError {
 
 /// The configuration of an apply: YAML or JSON, as sent, with unknown fields reported.
 pub(crate) fn applied(call: &Call, options: &WriteOptions) -> Result<Value, ApiError> {
-    let kind = &*call.kind;
     let strict = options.field_validation == FieldValidation::Strict;
     let decoded = read_applied(call)?;
     if strict && !decoded.strict_errors.is_empty() {
@@ -391,21 +373,8 @@ pub(crate) fn applied(call: &Call, options: &WriteOptions) -> Result<Value, ApiE
     if options.field_validation == FieldValidation::Warn {
         decoded.warnings.iter().for_each(|warning| call.warn(warning.clone()));
     }
-    let mut value = decoded.value;
-    if kind.custom().is_some() && text(&value, "/kind") == kind.kind && text(&value, "/apiVersion") == kind.api_version
-    {
-        // The merge refuses what a built-in kind does not have; custom kinds are pruned.
-        let unknown = schema::fit(&mut value, kind.schema(), Malformed::Refuse).map_err(ApiError::bad_request)?;
-        let unknown: Vec<String> = unknown.iter().map(|path| decode::unknown_field(path)).collect();
-        if strict && !unknown.is_empty() {
-            let list = unknown.join(", ");
-            return Err(ApiError::bad_request(format!("strict decoding error: {list}")));
-        }
-        if options.field_validation == FieldValidation::Warn {
-            unknown.into_iter().for_each(|warning| call.warn(warning));
-        }
-    }
-    Ok(value)
+    // The merge itself refuses fields that the kind does not have.
+    Ok(decoded.value)
 }
 
 /// The body of an apply, whatever it is.

@@ -79,8 +79,10 @@ pub(crate) struct Custom {
     pub definition: String,
     /// Its uid: a definition that is deleted and made again is another one.
     pub uid: String,
-    /// The version that the definition stores objects in; here it only shows in discovery.
+    /// The version that the definition stores objects in.
     pub storage_version: String,
+    /// Its schema, unless this is that version.
+    pub storage_schema: Option<Arc<CompiledSchema>>,
     pub status: bool,
     pub scale: Option<Scale>,
     /// `additionalPrinterColumns` as given.
@@ -163,11 +165,11 @@ impl Kind {
         }
     }
 
-    /// The schema, to hold on to.
-    pub(crate) fn schema_ref(&self) -> SchemaRef {
+    /// The schema by which ownership of fields is tracked and patches are merged.
+    pub(crate) fn owned_schema(&self) -> &SchemaRef {
         match &self.nature {
-            Nature::Builtin(builtin) => builtin.schema.clone(),
-            Nature::Custom(custom) => custom.schema.reference(),
+            Nature::Builtin(builtin) => &builtin.schema,
+            Nature::Custom(custom) => custom.schema.owned(),
         }
     }
 
@@ -216,7 +218,7 @@ impl Kind {
         match &self.nature {
             // The two groups of events keep one collection, in the core group's form.
             Nature::Builtin(_) => self.group != "events.k8s.io",
-            Nature::Custom(custom) => object.revision >= custom.since,
+            Nature::Custom(custom) => custom.storage_schema.is_none() && object.revision >= custom.since,
         }
     }
 
@@ -251,13 +253,33 @@ impl Kind {
         value
     }
 
+    /// A stored object as a tree of this version, nothing filled in.
+    pub(crate) fn written_tree(&self, object: &Object) -> Value {
+        let mut value = object.value();
+        if let Value::Object(tree) = &mut value {
+            self.stamp(tree);
+        }
+        crate::schema::prune(&mut value, self.schema());
+        value
+    }
+
     /// Brings a tree in stored form, or one of an older schema, into the form of this version.
     fn convert(&self, value: &mut Value) {
         match &self.nature {
-            Nature::Builtin(_) => crate::builtin::rules::objects::event::from_core(value),
-            Nature::Custom(_) => {
-                crate::schema::prune(value, self.schema());
-                crate::schema::apply_defaults(value, self.schema());
+            Nature::Builtin(builtin) => {
+                crate::builtin::rules::objects::event::from_core(value);
+                // What is left unset has another form in the other group; nothing in it can be wrong.
+                let _ = crate::builtin::conform::conform(value, &builtin.schema);
+            }
+            Nature::Custom(custom) => {
+                // Defaults are those of the version that is stored.
+                if custom.storage_schema.is_none() {
+                    crate::schema::prune(value, self.schema());
+                }
+                crate::schema::apply_defaults(value, custom.storage_schema.as_deref().unwrap_or(&custom.schema));
+                if custom.storage_schema.is_some() {
+                    crate::schema::prune(value, self.schema());
+                }
             }
         }
     }
@@ -279,8 +301,16 @@ impl Kind {
 
     /// Brings a tree of this version into the form that is stored.
     pub(crate) fn to_stored(&self, value: &mut Value) {
-        if self.group == "events.k8s.io" && self.builtin().is_some() {
-            crate::builtin::rules::objects::event::to_core(value);
+        match &self.nature {
+            Nature::Builtin(_) if self.group == "events.k8s.io" => {
+                crate::builtin::rules::objects::event::to_core(value);
+            }
+            Nature::Builtin(_) => {}
+            Nature::Custom(custom) => {
+                if let Some(schema) = &custom.storage_schema {
+                    crate::schema::prune(value, schema);
+                }
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The options of list, watch and write requests, read from the query and checked as Kubernetes checks them.
 
 use crate::apply::validate_manager_name;
+use crate::decode;
 use crate::field::{FieldError, Path};
 use crate::kind::Kind;
 use crate::request::Query;
@@ -239,7 +240,11 @@ impl Resume {
         let decoded = base64::engine::general_purpose::URL_SAFE_NO_PAD
             .decode(text)
             .map_err(|error| refuse(&error.to_string()))?;
-        let token: Token = serde_json::from_slice(&decoded).map_err(|error| refuse(&error.to_string()))?;
+        let value = decode::parse(&decoded, decode::Encoding::Json).map_err(|error| {
+            let (decode::Unreadable::Syntax(why) | decode::Unreadable::Value(why)) = error;
+            refuse(why.rsplit_once("json parse error: ").map_or(&why, |(_, why)| why))
+        })?;
+        let token: Token = serde_json::from_value(value.value).map_err(|error| refuse(&error.to_string()))?;
         if token.v != TOKEN_VERSION {
             return Err(refuse(&format!(
                 "server does not recognize this encoded version {}",

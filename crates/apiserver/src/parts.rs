@@ -27,7 +27,7 @@ pub(crate) async fn answer(server: &Server, call: &Call, name: &str, method: &Me
     let Some(part) = call.kind.subresource(first) else {
         // A custom kind that could have the subresource but has it not is asked for the object.
         return Err(match (call.kind.custom(), first) {
-            (Some(_), "status" | "scale") => ApiError::not_found(&call.kind.resource(), call.name()),
+            (Some(_), _) => ApiError::not_found(&call.kind.resource(), call.name()),
             _ => ApiError::no_such_resource(),
         });
     };
@@ -46,10 +46,10 @@ pub(crate) async fn answer(server: &Server, call: &Call, name: &str, method: &Me
         ("resize", "Pod") if builtin => written(server, call, Part::Other("resize"), method).await,
         ("binding", "Pod") if builtin && *method == Method::POST => bind(server, call, call.name()).await,
         ("eviction", "Pod") if builtin && *method == Method::POST => evict(server, call).await,
-        _ => Err(ApiError::not_implemented(&format!(
-            "{}/{} ({})",
-            call.kind.plural, part.name, part.kind
-        ))),
+        _ => {
+            read::find(server, call)?;
+            Err(ApiError::not_implemented(&format!("{}/{}", call.kind.plural, part.name)))
+        }
     }
 }
 

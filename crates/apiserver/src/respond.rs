@@ -190,11 +190,16 @@ fn internal_type(kind: &Kind) -> String {
 fn list_text(kind: &Kind, items: &[Arc<Object>], meta: &ListMeta) -> Bytes {
     let size: usize = items.iter().map(|o| o.json.len() + kind.prefix().len() + 1).sum();
     let mut out = Vec::with_capacity(size + 160);
+    let mut about = meta.value();
+    if kind.custom().is_some() && meta.token.is_none() {
+        // Whole lists of custom kinds say that there is nothing to continue; others say nothing.
+        about["continue"] = "".into();
+    }
     let head = format!(
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{},\"items\":[",
         kind.list_kind,
         kind.api_version,
-        meta.value()
+        about
     );
     out.extend_from_slice(head.as_bytes());
     for (index, object) in items.iter().enumerate() {

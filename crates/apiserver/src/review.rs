@@ -8,6 +8,7 @@ use crate::respond::{self, Reply};
 use crate::server::{Call, Server};
 use crate::service::method_not_allowed;
 use crate::status::ApiError;
+use crate::write;
 use http::Method;
 
 /// The kind of question that a kind is, if it is one.
@@ -23,6 +24,7 @@ pub(crate) fn answer(server: &Server, call: &Call, review: Review, method: &Meth
     }
     let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
     let mut object = incoming::object(call, &options)?;
+    write::track_new(server, call, &options, &mut object);
     let user = User { name: call.user.name.clone(), uid: String::new(), groups: call.user.groups.clone() };
     let known = |_: &str| None;
     let now = server.timestamp();

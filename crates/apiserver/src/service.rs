@@ -1,6 +1,7 @@
 //! From an HTTP request to the handler that answers it.
 
 use crate::body::Body;
+use crate::builtin::rules::objects::endpoints::DEPRECATED;
 use crate::incoming::BODY_MAX;
 use crate::kind::Kind;
 use crate::negotiate;
@@ -70,7 +71,7 @@ async fn answer(server: Arc<Server>, request: Request<Bytes>) -> Result<Response
     };
     let kind = match find(&server, &target, request.method()) {
         Ok(kind) => kind,
-        Err(error) if error.code == 404 && !server.registry.has_group(&target.group) => {
+        Err(error) if error.code == 404 && !server.registry.has_builtin_group(&target.group) => {
             return Ok(endpoints::not_found().into_response());
         }
         Err(error) => return Err(error),
@@ -92,6 +93,9 @@ async fn answer(server: Arc<Server>, request: Request<Bytes>) -> Result<Response
     call.name = target.name.clone();
     call.subresource = target.subresource.clone();
     call.body = body;
+    if call.kind.kind == "Endpoints" && call.kind.builtin().is_some() {
+        call.warn(DEPRECATED);
+    }
     if let Some(custom) = call.kind.custom()
         && let Some(warning) = &custom.deprecation
     {
@@ -104,7 +108,7 @@ async fn answer(server: Arc<Server>, request: Request<Bytes>) -> Result<Response
 fn find(server: &Server, target: &Target, method: &Method) -> Result<Arc<Kind>, ApiError> {
     let found = server.registry.find(&target.group, &target.version, &target.resource);
     let Some(kind) = found else {
-        return Err(match endpoints::known_but_absent(target) {
+        return Err(match endpoints::known_but_absent(target, method) {
             Some(error) => error,
             None => ApiError::no_such_resource(),
         });

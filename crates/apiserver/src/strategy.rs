@@ -7,7 +7,8 @@ use crate::apply::FieldSet;
 use crate::builtin::rules::names::{
     path_segment_name, validate_object_meta, validate_object_meta_update,
 };
-use crate::builtin::rules::objects::{crd, namespace};
+use crate::builtin::rules::names::object_meta::validate_standard_finalizers;
+use crate::builtin::rules::objects::{self, crd, event, namespace};
 use crate::builtin::rules::pod::ephemeral;
 use crate::builtin::rules::{Env, names};
 use crate::field::FieldError;
@@ -16,6 +17,7 @@ use crate::schema;
 use crate::server::Call;
 use crate::status::ApiError;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Which part of an object a write is for.
@@ -39,10 +41,21 @@ impl Part {
     }
 }
 
+/// The rules of events look at the form of the core group, in which both groups' events are stored.
+fn in_stored_form<R>(kind: &Kind, object: &mut Value, with: impl FnOnce(&mut Value) -> R) -> R {
+    if kind.group != "events.k8s.io" || kind.builtin().is_none() {
+        return with(object);
+    }
+    event::to_core(object);
+    let result = with(object);
+    event::from_core(object);
+    result
+}
+
 /// Fills in what a client left out.
 pub(crate) fn default(kind: &Kind, object: &mut Value) {
     match &kind.nature {
-        Nature::Builtin(builtin) => (builtin.rules.default)(object),
+        Nature::Builtin(builtin) => in_stored_form(kind, object, builtin.rules.default),
         Nature::Custom(_) => schema::apply_defaults(object, kind.schema()),
     }
 }
@@ -50,7 +63,7 @@ pub(crate) fn default(kind: &Kind, object: &mut Value) {
 /// Drops what a creator may not say and sets what the server says.
 pub(crate) fn prepare_create(kind: &Kind, object: &mut Value, env: &Env<'_>) {
     match &kind.nature {
-        Nature::Builtin(builtin) => (builtin.rules.prepare_create)(object, env),
+        Nature::Builtin(builtin) => in_stored_form(kind, object, |o| (builtin.rules.prepare_create)(o, env)),
         Nature::Custom(custom) => {
             if let (true, Value::Object(fields)) = (custom.status, &mut *object) {
                 fields.remove("status");
@@ -68,7 +81,13 @@ pub(crate) fn prepare_update(kind: &Kind, part: Part, new: &mut Value, old: &Val
         (Nature::Builtin(_), Part::Other("finalize")) => namespace::prepare_finalize(new, old),
         // The binding says all that changes.
         (Nature::Builtin(_), Part::Other("binding")) => {}
-        (Nature::Builtin(builtin), _) => (builtin.rules.prepare_update)(new, old, env),
+        (Nature::Builtin(builtin), _) => {
+            let mut old = Cow::Borrowed(old);
+            if kind.group == "events.k8s.io" {
+                event::to_core(old.to_mut());
+            }
+            in_stored_form(kind, new, |new| (builtin.rules.prepare_update)(new, &old, env));
+        }
         (Nature::Custom(_), Part::Status) => prepare_custom_status(new, old),
         (Nature::Custom(custom), _) => {
             if custom.status {
@@ -118,12 +137,27 @@ fn spec_differs(new: &Value, old: &Value, has_status: bool) -> bool {
         || new.iter().any(|(key, value)| counts(&key) && old.get(key) != Some(value))
 }
 
+fn stored_form<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
+    let mut object = Cow::Borrowed(object);
+    if kind.group == "events.k8s.io" && kind.builtin().is_some() {
+        event::to_core(object.to_mut());
+    }
+    object
+}
+
 /// Everything wrong with a new object.
 pub(crate) fn check_create(kind: &Kind, object: &Value, call: &Call) -> Result<(), ApiError> {
+    let stored = stored_form(kind, object);
+    let object = &*stored;
     let mut errors = Vec::new();
     match &kind.nature {
         Nature::Builtin(builtin) => {
-            validate_object_meta(object, kind.namespaced, builtin.rules.name, &mut errors);
+            if !objects::checks_own_metadata(&kind.group, &kind.kind) {
+                validate_object_meta(object, kind.namespaced, builtin.rules.name, &mut errors);
+                if objects::wants_standard_finalizers(&kind.group, &kind.kind) {
+                    validate_standard_finalizers(object, &mut errors);
+                }
+            }
             (builtin.rules.validate)(object, &mut errors);
         }
         Nature::Custom(custom) => {
@@ -144,9 +178,14 @@ pub(crate) fn check_update(
     old: &Value,
     call: &Call,
 ) -> Result<(), ApiError> {
+    let (stored_new, stored_old) = (stored_form(kind, new), stored_form(kind, old));
+    let (new, old) = (&*stored_new, &*stored_old);
     let mut errors = Vec::new();
     validate_object_meta(new, kind.namespaced, path_segment_name, &mut errors);
     validate_object_meta_update(new, old, &mut errors);
+    if kind.builtin().is_some() && objects::wants_standard_finalizers(&kind.group, &kind.kind) {
+        validate_standard_finalizers(new, &mut errors);
+    }
     match (&kind.nature, part) {
         (Nature::Builtin(builtin), Part::Status) => (builtin.rules.validate_status)(new, old, &mut errors),
         (Nature::Builtin(_), Part::Other("ephemeralcontainers")) => ephemeral::validate(new, old, &mut errors),
@@ -176,7 +215,11 @@ fn refuse(kind: &Kind, object: &Value, errors: &[FieldError]) -> Result<(), ApiE
         return Ok(());
     }
     let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-    Err(ApiError::invalid(&kind.subject(), name, errors))
+    let mut subject = kind.subject();
+    if subject.group == "events.k8s.io" {
+        subject.group = "";
+    }
+    Err(ApiError::invalid(&subject, name, errors))
 }
 
 /// The fields that a write of a part cannot change, whatever it says of them; so it does not own them.

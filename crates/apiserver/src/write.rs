@@ -21,7 +21,7 @@ use crate::options::WriteOptions;
 use crate::respond::{self, Reply};
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{Fate, Key, Object, Refused};
+use crate::store::{Fate, Key, Object, Refused, Revision};
 use crate::strategy::{self, Part};
 use serde_json::Value;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub(crate) enum Written {
     Stored(Arc<Object>),
     /// It would be stored like this, were it not a dry run.
     DryRun(Value),
+    /// It was the last write: the object is gone as of this revision.
+    Removed(Value, Revision),
 }
 
 impl Written {
@@ -46,9 +48,17 @@ impl Written {
         match self {
             Written::Stored(object) => {
                 server.shown(object.revision).await?;
+                if call.kind.custom().is_some_and(|custom| custom.storage_schema.is_some()) {
+                    // A write in a version that is not stored is answered without that version's defaults.
+                    return respond::tree(call, code, &call.kind.written_tree(object), server.clock.now());
+                }
                 respond::object(call, code, object, server.clock.now())
             }
             Written::DryRun(tree) => respond::tree(call, code, tree, server.clock.now()),
+            Written::Removed(tree, revision) => {
+                server.shown(*revision).await?;
+                respond::tree(call, code, tree, server.clock.now())
+            }
         }
     }
 
@@ -56,7 +66,7 @@ impl Written {
     pub(crate) fn tree(&self, kind: &Kind) -> Value {
         match self {
             Written::Stored(object) => kind.tree(object),
-            Written::DryRun(tree) => tree.clone(),
+            Written::DryRun(tree) | Written::Removed(tree, _) => tree.clone(),
         }
     }
 }
@@ -77,7 +87,7 @@ pub(crate) async fn create_object(
     mut object: Value,
 ) -> Result<Written, ApiError> {
     let kind = &*call.kind;
-    refuse_while_terminating(kind)?;
+    refuse_while_terminating(kind, text(&object, "/metadata/name"))?;
     incoming::place(call, &mut object, call.name.as_deref())?;
     incoming::dedup_owners(call, &mut object);
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -160,7 +170,13 @@ async fn store_new(
     kind.to_stored(&mut stored);
     match server.store.commit(&kind.collection, &key, None, stored, Fate::Kept) {
         Ok(object) => Ok(Written::Stored(object)),
-        Err(Refused::Changed(_)) => Err(ApiError::already_exists(&kind.resource(), &name)),
+        Err(Refused::Changed(found)) => {
+            let mut error = ApiError::already_exists(&kind.resource(), &name);
+            if found.is_some_and(|o| o.value().pointer("/metadata/deletionTimestamp").is_some()) {
+                error.message = format!("object is being deleted: {}", error.message);
+            }
+            Err(error)
+        }
         Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
     }
 }
@@ -178,12 +194,10 @@ fn begin(server: &Server, object: &mut Value) {
     }
 }
 
-fn refuse_while_terminating(kind: &Kind) -> Result<(), ApiError> {
+fn refuse_while_terminating(kind: &Kind, name: &str) -> Result<(), ApiError> {
     if kind.custom().is_some_and(|custom| custom.terminating) {
         let why = "create not allowed while custom resource definition is terminating";
-        let mut error = ApiError::method_not_supported(&kind.resource(), "create");
-        error.message = why.to_owned();
-        return Err(error);
+        return Err(ApiError::forbidden(&kind.resource(), name, why));
     }
     Ok(())
 }
@@ -275,11 +289,14 @@ async fn create_by_update(
     change: Change<'_>,
 ) -> Result<Written, ApiError> {
     match change {
-        Change::Replace(object) => {
+        Change::Replace(mut object) => {
+            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("resourceVersion");
+            }
             create_object(server, call, options, object).await
         }
         Change::Apply { wanted, force } => {
-            refuse_while_terminating(&call.kind)?;
+            refuse_while_terminating(&call.kind, call.name())?;
             let uid = text(&wanted, "/metadata/uid");
             if !uid.is_empty() {
                 let why = format!(
@@ -434,9 +451,18 @@ async fn finish(
     if new == *live {
         return Ok(Some(Written::Stored(stored.clone())));
     }
-    let fate = if crate::delete::is_complete(kind, &new) { Fate::Removed } else { Fate::Kept };
+    // A write that takes away the last thing that held a deleted object removes it. The answer is the object
+    // as written, while watches show it as it was last stored.
+    if crate::delete::is_complete(kind, &new) {
+        let last = stored.value();
+        return match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), last, Fate::Removed) {
+            Ok(object) => Ok(Some(Written::Removed(new, object.revision))),
+            Err(Refused::Changed(_)) => Ok(None),
+            Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
+        };
+    }
     kind.to_stored(&mut new);
-    match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), new, fate) {
+    match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), new, Fate::Kept) {
         Ok(object) => Ok(Some(Written::Stored(object))),
         Err(Refused::Changed(_)) => Ok(None),
         Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
@@ -453,14 +479,19 @@ fn with_target<R>(server: &Server, kind: &Kind, part: Part, with: impl FnOnce(&T
     let convert = |value: &Value, api_version: &str| {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let other = server.registry.find(group, version, &kind.plural).filter(|_| group == kind.group)?;
-        Some((other.from_version(kind, value.clone())?, other.schema_ref()))
+        Some((other.from_version(kind, value.clone())?, other.owned_schema().clone()))
     };
     let reset = strategy::reset_fields(kind, part);
-    let schema = kind.schema();
+    let schema = kind.owned_schema();
     // Custom objects themselves are the one case in which a reset holds for the request's version only.
     let reset_elsewhere = kind.builtin().is_some() || part == Part::Status;
     let (api_version, name) = (kind.api_version.as_str(), kind.kind.as_str());
     with(&Target { api_version, kind: name, schema, reset, reset_elsewhere, convert: &convert })
+}
+
+/// Records who made an object that is answered and not stored.
+pub(crate) fn track_new(server: &Server, call: &Call, options: &WriteOptions, object: &mut Value) {
+    track(server, &call.kind, Part::Main, None, object, &manager_name(call, options));
 }
 
 /// Records who set which fields by a write other than an apply.

@@ -19,7 +19,8 @@ use crate::embedded::Embedded;
 use crate::eventually::eventually;
 use crate::real::{RealControlPlane, RealError, RealOptions, client_from};
 
-/// Names a kubeconfig of a real control plane that is already running, to share it between test processes.
+/// Names a kubeconfig of a real control plane that is already running, to share it between test processes. It must be
+/// one to throw away: tests leave their namespaces and definitions behind.
 pub const REAL_KUBECONFIG: &str = "MAINSTAY_TEST_REAL_KUBECONFIG";
 
 /// Which of the two a cluster is.

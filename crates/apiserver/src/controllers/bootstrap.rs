@@ -7,7 +7,7 @@ use crate::store::Key;
 use crate::write::text;
 use serde_json::{Value, json};
 
-const WHO: &str = "bootstrap";
+const WHO: &str = "apiserver-bootstrap";
 
 /// Makes what is missing of the objects that every cluster has.
 pub(crate) async fn run(server: &Server) -> Result<(), ApiError> {
@@ -32,8 +32,8 @@ pub(crate) async fn run(server: &Server) -> Result<(), ApiError> {
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {
-            "clusterIP": "10.0.0.1",
-            "clusterIPs": ["10.0.0.1"],
+            "clusterIP": "10.96.0.1",
+            "clusterIPs": ["10.96.0.1"],
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
             "sessionAffinity": "None", "type": "ClusterIP", "internalTrafficPolicy": "Cluster",
             "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack",

@@ -5,7 +5,7 @@ use super::{change, delete, garbage};
 use crate::builtin::rules::objects::crd::{self, CLEANUP, names};
 use crate::delete::{DeleteOptions, Propagation};
 use crate::kind::{Custom, Kind, Names, Nature, Scale, Subresource};
-use crate::schema::{self, CompiledSchema};
+use crate::schema::CompiledSchema;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object, Revision};
 use crate::strategy::Part;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const WHO: &str = "customresourcedefinition-controller";
+const WHO: &str = "apiserver-definitions";
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 #[derive(Default)]
@@ -118,6 +118,15 @@ async fn clean_up(server: &Server, definitions: Arc<Kind>, definition: &Value, k
         let edit = |object: &mut Value| garbage::retain(object, "finalizers", |f| f != CLEANUP);
         return change(server, definitions, key, Part::Main, WHO, &edit).await.is_ok();
     };
+    if !is_in_progress(definition) {
+        let now = server.timestamp();
+        let edit = |object: &mut Value| {
+            let message = "CustomResource deletion is in progress";
+            names::set_condition(&mut object["status"], "Terminating", "True", "InstanceDeletionInProgress", message, &now);
+        };
+        // The event of this write brings the definition here again.
+        return change(server, definitions, key, Part::Status, WHO, &edit).await.is_ok();
+    }
     let mut deleted = true;
     for object in &listing.items {
         let tree = object.value();
@@ -135,6 +144,11 @@ async fn clean_up(server: &Server, definitions: Arc<Kind>, definition: &Value, k
     }
     let edit = |object: &mut Value| garbage::retain(object, "finalizers", |f| f != CLEANUP);
     change(server, definitions, key, Part::Main, WHO, &edit).await.is_ok()
+}
+
+fn is_in_progress(definition: &Value) -> bool {
+    let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|c| c["reason"] == "InstanceDeletionInProgress")
 }
 
 /// The kinds that a definition's versions make.
@@ -166,7 +180,7 @@ fn kind(definition: &Value, version: &Value, revision: Revision, server: &Server
     });
     let (schema, since) = match same {
         Some(custom) => (custom.schema.clone(), custom.since),
-        None => (Arc::new(CompiledSchema::new(schema::read(&open_api))), revision),
+        None => (Arc::new(CompiledSchema::read(&open_api)), revision),
     };
     let scale = version.pointer("/subresources/scale").map(|scale| Scale {
         spec: text(scale, "/specReplicasPath").to_owned(),
@@ -177,6 +191,7 @@ fn kind(definition: &Value, version: &Value, revision: Revision, server: &Server
         definition: text(definition, "/metadata/name").to_owned(),
         uid: text(definition, "/metadata/uid").to_owned(),
         storage_version: crd::storage_version(definition).unwrap_or_default().to_owned(),
+        storage_schema: storage_schema(definition, version),
         status: version.pointer("/subresources/status").is_some(),
         scale,
         columns: version["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
@@ -193,6 +208,17 @@ fn kind(definition: &Value, version: &Value, revision: Revision, server: &Server
     let collection = CollectionId::new(&names.group, &names.plural);
     let namespaced = text(definition, "/spec/scope") == "Namespaced";
     Kind::new(names, namespaced, verbs, subresources, collection, Nature::Custom(Box::new(custom)))
+}
+
+/// The schema of the version that objects are stored in, unless this is it.
+fn storage_schema(definition: &Value, version: &Value) -> Option<Arc<CompiledSchema>> {
+    if version["storage"] == Value::Bool(true) {
+        return None;
+    }
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array)?;
+    let storage = versions.iter().find(|v| v["storage"] == Value::Bool(true))?;
+    let schema = storage.pointer("/schema/openAPIV3Schema")?;
+    Some(Arc::new(CompiledSchema::read(schema)))
 }
 
 fn selectable(version: &Value) -> Vec<String> {

@@ -150,7 +150,9 @@ type Work = BTreeSet<(CollectionId, Key)>;
 /// A request that a controller makes.
 fn call(kind: Arc<Kind>, key: &Key, who: &str) -> Call {
     let mut headers = HeaderMap::new();
-    headers.insert(header::USER_AGENT, HeaderValue::from_static("kube-controller-manager"));
+    // What kube-apiserver does itself it does under its own name.
+    let agent = if who.starts_with("apiserver") { "kube-apiserver" } else { "kube-controller-manager" };
+    headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
     let user = User {
         name: format!("system:serviceaccount:kube-system:{who}"),
         groups: vec![

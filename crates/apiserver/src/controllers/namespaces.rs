@@ -1,7 +1,7 @@
 //! Namespaces: each active one has a default account and the CA's certificate; a terminating one is
 //! emptied, and ends when nothing is left in it.
 
-use super::{call, change, create, delete};
+use super::{change, create, delete};
 use crate::delete::{DeleteOptions, Propagation};
 use crate::kind::Kind;
 use crate::server::Server;
@@ -41,6 +41,8 @@ impl Namespaces {
             }
         } else if self.terminating.contains(&*object.key.namespace) {
             self.due.insert(object.key.namespace.to_string());
+        } else if &*object.key.name == ROOT_CA && id.parts() == ("", "configmaps") {
+            self.fresh.insert(object.key.namespace.to_string());
         }
     }
 
@@ -105,8 +107,21 @@ async fn furnish(server: &Server, name: &str) -> bool {
     {
         let Some(kind) = server.registry.find("", "v1", plural) else { continue };
         let key = Key::new(name, text(&object, "/metadata/name"));
-        if server.store.get(&kind.collection, &key).is_none() {
-            furnished &= create(server, kind, &key, object, who).await.is_ok();
+        match server.store.get(&kind.collection, &key) {
+            None => furnished &= create(server, kind, &key, object, who).await.is_ok(),
+            Some(found) if plural == "configmaps" => {
+                let found = found.value();
+                let annotations = ["/data", "/metadata/annotations"];
+                if annotations.iter().all(|part| found.pointer(part) == object.pointer(part)) {
+                    continue;
+                }
+                let edit = |map: &mut Value| {
+                    map["data"] = object["data"].clone();
+                    map["metadata"]["annotations"] = object["metadata"]["annotations"].clone();
+                };
+                furnished &= change(server, kind, &key, Part::Main, who, &edit).await.is_ok();
+            }
+            Some(_) => {}
         }
     }
     furnished
@@ -170,7 +185,6 @@ async fn clear(server: &Server, kind: &Arc<Kind>, namespace: &str, remaining: &m
             *remaining.finalizers.entry(finalizer.to_owned()).or_default() += 1;
         }
     }
-    let _ = call;
 }
 
 /// Says on the namespace what keeps it.

@@ -2,6 +2,7 @@
 
 use super::Schema;
 use super::defaults::schema_of;
+use crate::builtin::rules::names::{validate_annotations, validate_labels};
 use crate::field::{FieldError, Path};
 use serde_json::{Map, Value};
 
@@ -110,5 +111,11 @@ fn check_names(metadata: &Value, at: &Path<'_>, errors: &mut Vec<FieldError>) {
                 errors.push(FieldError::invalid(&at, value, format!("may not contain '{illegal}'")));
             }
         }
+    }
+    if let Some(labels) = metadata.get("labels") {
+        validate_labels(labels, &at.field("labels"), errors);
+    }
+    if let Some(annotations) = metadata.get("annotations") {
+        validate_annotations(annotations, &at.field("annotations"), errors);
     }
 }

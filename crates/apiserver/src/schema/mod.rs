@@ -35,30 +35,45 @@ pub(crate) use read::read;
 pub(crate) use structural::check_crd_schema;
 pub(crate) use validate::{Verdict, validate, validate_status};
 
+use crate::builtin::tables;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
 /// A custom kind's schema with its rules compiled. Made once per version of a definition, used by every
 /// write; [`Deref`]s to the plain schema.
 #[derive(Debug)]
 pub(crate) struct CompiledSchema {
-    schema: SchemaRef,
+    schema: Schema,
     rules: Option<cel::Rules>,
+    /// The schema by which ownership of fields is tracked.
+    owned: SchemaRef,
 }
 
 impl CompiledSchema {
     /// Compiles the rules of a schema. Those that do not compile were refused with the definition; should
     /// one be met all the same, it fails every object.
-    pub(crate) fn new(schema: Schema) -> Self {
+    pub(crate) fn new(schema: Schema, owned: Schema) -> Self {
         let rules = cel::Rules::compile(&schema, true);
-        CompiledSchema { schema: SchemaRef::new(schema), rules }
+        CompiledSchema { schema, rules, owned: SchemaRef::new(owned) }
     }
 
-    /// The plain schema, to hold on to.
-    pub(crate) fn reference(&self) -> SchemaRef {
-        self.schema.clone()
+    /// Reads and compiles a version's `openAPIV3Schema`.
+    pub(crate) fn read(json: &Value) -> Self {
+        let mut owned = read(json);
+        // Metadata is checked apart from the schema, but its fields are owned one by one.
+        if let Some(metadata) = tables::definition(OBJECT_META) {
+            owned.properties.insert("metadata".into(), SchemaRef::Builtin(metadata));
+        }
+        Self::new(read(json), owned)
+    }
+
+    /// The schema by which ownership of fields is tracked, to hold on to.
+    pub(crate) fn owned(&self) -> &SchemaRef {
+        &self.owned
     }
 
     fn rules(&self) -> Option<&cel::Rules> {

@@ -64,7 +64,7 @@ fn check_golden(text: &str) {
     let cases: Vec<Value> = serde_json::from_str(text).unwrap();
     let mut differences = Vec::new();
     for case in &cases {
-        let schema = CompiledSchema::new(read(&case["schema"]));
+        let schema = CompiledSchema::read(&case["schema"]);
         for kind in ["create", "update"] {
             for entry in case[kind].as_array().unwrap_or(&Vec::new()) {
                 let expected = expected(entry);
@@ -252,7 +252,7 @@ mod properties {
         #[test]
         fn nothing_panics(schema in any_schema(), new in any_value(), old in any_value()) {
             check_crd_schema(&schema, &Path::of("schema"), true);
-            let compiled = CompiledSchema::new(read(&schema));
+            let compiled = CompiledSchema::read(&schema);
             let (mut new, mut old) = (new, old);
             let _ = fit(&mut new, &compiled, Malformed::Refuse);
             let _ = fit(&mut old, &compiled, Malformed::Drop);
@@ -264,7 +264,7 @@ mod properties {
 
         #[test]
         fn what_is_valid_stays_valid_when_nothing_changes(schema in any_schema(), value in any_value()) {
-            let compiled = CompiledSchema::new(read(&schema));
+            let compiled = CompiledSchema::read(&schema);
             if validate(&value, None, &compiled).errors.is_empty() {
                 let errors = validate(&value, Some(&value), &compiled).errors;
                 prop_assert!(errors.is_empty(), "{:?}", errors);

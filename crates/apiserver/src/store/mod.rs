@@ -25,6 +25,10 @@ use tokio::sync::watch;
 /// A point in the store's history. Zero is before everything.
 pub(crate) type Revision = u64;
 
+/// Where counting begins. Higher than any number that a person would make up, so that a made-up one is
+/// told to have expired.
+const FIRST_REVISION: Revision = 100;
+
 /// The resource that objects are stored under: `group/plural`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct CollectionId(Arc<str>);
@@ -220,7 +224,7 @@ pub(crate) struct Store {
 impl Store {
     /// An empty store that lives as long as the process.
     pub(crate) fn in_memory(retention: Retention) -> Self {
-        Self::with(retention, 1, HashMap::new(), None)
+        Self::with(retention, FIRST_REVISION, HashMap::new(), None)
     }
 
     /// The store kept in a directory.
@@ -230,7 +234,7 @@ impl Store {
         for (id, object) in loaded.objects {
             collections.entry(id).or_default().objects.insert(object.key.clone(), Arc::new(object));
         }
-        let store = Arc::new(Self::with(retention, loaded.revision.max(1), collections, Some(disk)));
+        let store = Arc::new(Self::with(retention, loaded.revision.max(FIRST_REVISION), collections, Some(disk)));
         if let Some(disk) = &store.disk {
             disk.start(Arc::downgrade(&store));
         }

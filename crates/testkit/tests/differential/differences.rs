@@ -75,3 +75,35 @@ impl Ledger {
         self.0.iter().filter(|(_, seen)| !**seen).map(|(id, _)| id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::compare::compare_transcripts;
+
+    fn verdict(accepted_place: &str) -> Verdict {
+        let mut trace: Trace = serde_json::from_value(json!({
+            "steps": [{"GET": "/", "accept": {"D1": [accepted_place]}}],
+        }))
+        .unwrap();
+        trace.name = "t".into();
+        let (left, right) = (json!({"body": {"message": "a"}}), json!({"body": {"message": "b"}}));
+        judge(&trace, compare_transcripts(&[left], &[right]), true)
+    }
+
+    #[test]
+    fn an_accepted_difference_is_taken_off_and_remembered() {
+        let verdict = verdict("/body");
+        assert!(verdict.unaccepted.is_empty() && verdict.stale.is_empty());
+        assert_eq!(verdict.accepted, ["D1"]);
+    }
+
+    #[test]
+    fn an_acceptance_that_nothing_needs_is_stale() {
+        let verdict = verdict("/status");
+        assert_eq!(verdict.unaccepted.len(), 1);
+        assert_eq!(verdict.stale, ["step 1: accepts D1 at /status, where nothing differs"]);
+    }
+}

@@ -39,7 +39,8 @@ struct Sides {
 impl Sides {
     async fn from_environment() -> Option<Self> {
         let real = Cluster::real().await?;
-        let itself = env::var("MAINSTAY_DIFF_SELF").is_ok_and(|value| value == "1");
+        let real_only = env::var("MAINSTAY_TEST_CLUSTER").is_ok_and(|wanted| wanted == "real");
+        let itself = real_only || env::var("MAINSTAY_DIFF_SELF").is_ok_and(|value| value == "1");
         if itself || Cluster::embedded().await.is_none() {
             return Some(Self { left: ("first", real.clone()), right: ("second", Some(real)) });
         }

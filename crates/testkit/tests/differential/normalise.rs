@@ -175,11 +175,11 @@ fn normalise_time(text: &str) -> String {
     }
 }
 
-/// What a column's description says is documentation; that it says something is kept.
+/// What a column's description says is documentation, which the embedded server leaves out.
 fn described(mut columns: Value) -> Value {
     for column in columns.as_array_mut().into_iter().flatten() {
-        if let Some(Value::String(text)) = column.get_mut("description").filter(|text| *text != "") {
-            *text = "<description>".into();
+        if let Some(description) = column.get_mut("description") {
+            *description = "<description>".into();
         }
     }
     columns

@@ -9,8 +9,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use mainstay_testkit::Cluster;
 use mainstay_testkit::cluster::unique_name;
-use mainstay_testkit::{Cluster, ClusterKind};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -28,23 +28,19 @@ const WATCH_PATIENCE: Duration = Duration::from_secs(30);
 const HEADERS: [&str; 4] = ["allow", "content-type", "retry-after", "warning"];
 
 /// The normalised answers of all steps, each `{status, headers, body}`.
+///
+/// Nothing is cleaned up: every run has names of its own, the cluster is thrown away as a whole, and hundreds of
+/// namespaces that are being deleted would keep a real cluster's controllers from what the traces wait for.
 pub(crate) async fn run_trace(trace: &Trace, cluster: &Cluster) -> Result<Vec<Value>, String> {
     let mut run = Run::new(trace, cluster);
+    run.create_kinds(&trace.kinds).await?;
     let mut transcript = Vec::new();
-    let mut outcome = run.create_kinds(&trace.kinds).await;
-    if outcome.is_ok() {
-        for (number, step) in trace.steps.iter().enumerate() {
-            match run.step(step).await {
-                Ok(answer) => transcript.push(answer),
-                Err(error) => {
-                    outcome = Err(format!("step {}: {}: {error}", number + 1, step.summary()));
-                    break;
-                }
-            }
-        }
+    for (number, step) in trace.steps.iter().enumerate() {
+        let answer = run.step(step).await;
+        let named = |error| format!("step {}: {}: {error}", number + 1, step.summary());
+        transcript.push(answer.map_err(named)?);
     }
-    run.clean_up().await;
-    outcome.map(|()| transcript)
+    Ok(transcript)
 }
 
 /// An answer before it is normalised.
@@ -59,8 +55,6 @@ struct Run<'c> {
     /// What `{name}` stands for.
     variables: BTreeMap<String, String>,
     normaliser: Normaliser,
-    /// Cluster-scoped objects to delete at the end.
-    created: Vec<String>,
 }
 
 impl<'c> Run<'c> {
@@ -76,7 +70,7 @@ impl<'c> Run<'c> {
         let normaliser =
             Normaliser::new(vec![(namespace.clone(), "{ns}".into()), (run.clone(), "{run}".into())]);
         variables.extend([("ns".into(), namespace), ("run".into(), run), ("group".into(), group)]);
-        Self { cluster, variables, normaliser, created: Vec::new() }
+        Self { cluster, variables, normaliser }
     }
 
     async fn create_kinds(&mut self, kinds: &[CustomKind]) -> Result<(), String> {
@@ -195,9 +189,6 @@ impl<'c> Run<'c> {
             let bytes = bytes.map_err(chain)?.to_bytes();
             serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into())
         };
-        if status == 201 {
-            self.remember_created(method, &path, &body);
-        }
         Ok(Answer { status, headers, body })
     }
 
@@ -264,34 +255,6 @@ impl<'c> Run<'c> {
         }
         let headers = self.normaliser.normalise(Value::Object(answer.headers));
         json!({"status": answer.status, "headers": headers, "body": body})
-    }
-
-    fn remember_created(&mut self, method: &str, path: &str, body: &Value) {
-        let path = path.split('?').next().unwrap_or_default();
-        if path.contains("/namespaces/") {
-            return;
-        }
-        match (method, body.pointer("/metadata/name").and_then(Value::as_str)) {
-            ("POST", Some(name)) => self.created.push(format!("{path}/{name}")),
-            ("PUT" | "PATCH", _) => self.created.push(path.to_string()),
-            _ => {}
-        }
-    }
-
-    /// Leaves a shared cluster as it was found, or so much of it as costs nothing: nobody waits for the deletions. An
-    /// embedded one goes away as a whole.
-    async fn clean_up(&mut self) {
-        if self.cluster.kind() == ClusterKind::Embedded {
-            return;
-        }
-        self.created.push(format!("/api/v1/namespaces/{}", self.cluster.namespace()));
-        for path in &self.created {
-            // Steps may have deleted it already.
-            let request = http::Request::delete(path).body(Body::empty());
-            if let Ok(request) = request {
-                let _ = self.cluster.client().send(request).await;
-            }
-        }
     }
 }
 

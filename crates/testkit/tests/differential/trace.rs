@@ -232,6 +232,7 @@ pub(crate) fn load_all(folder: &Path) -> Vec<Trace> {
                 folders.push(path);
                 continue;
             }
+            assert!(path.extension().is_some_and(|ending| ending == "yaml"), "no trace: {}", path.display());
             let text =
                 fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             let mut trace: Trace =

@@ -50,7 +50,7 @@ fn prepare_create(object: &mut Value, _env: &Env<'_>) {
 }
 
 /// Adds the finalizer that keeps an object while it is in use.
-pub(super) fn add_finalizer(object: &mut Value, name: &str) {
+pub(crate) fn add_finalizer(object: &mut Value, name: &str) {
     let Some(meta) = ensure_object(object, "metadata") else { return };
     let mut finalizers = list(meta, "finalizers").to_vec();
     if !finalizers.iter().any(|finalizer| finalizer == name) {

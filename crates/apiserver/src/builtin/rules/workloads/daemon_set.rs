@@ -24,6 +24,8 @@ pub(super) const RULES: Rules = Rules {
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 fn default(set: &mut Value) {
+    let generation = template_generation(set);
+    put_template_generation(set, generation);
     let Some(spec) = ensure_object(set, "spec") else { return };
     if let Some(strategy) = ensure_object(spec, "updateStrategy") {
         default_to(strategy, "type", "RollingUpdate");

@@ -108,7 +108,7 @@ fn short_name_conflict(wanted: &Value, accepted: &Value, taken: &TakenNames) -> 
 }
 
 /// Sets a condition; its time changes only when its status does.
-pub(super) fn set_condition(
+pub(crate) fn set_condition(
     status: &mut Value,
     kind: &str,
     value: &str,

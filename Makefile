@@ -1,0 +1,31 @@
+# What a person types. `make test` is the command that the README names.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+.PHONY: help up test lint bench kubernetes tables
+
+help: ## What there is to make.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: ## Everything on this machine: the API server on loopback, and the path of its kubeconfig.
+	@cargo run --release -q -p mainstay-cli -- up
+
+test: kubernetes ## All tests, on the embedded API server and on a real control plane.
+	MAINSTAY_TEST_CLUSTER=both cargo run -q -p mainstay-testkit --bin real-cluster -- cargo test --workspace
+
+lint: ## Format, clippy, docs, licences and duplicates of dependencies.
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
+	cargo test -q -p mainstay-testkit --test dependencies
+
+bench: kubernetes ## Speed and memory beside the real kube-apiserver, in one run.
+	cargo bench --workspace
+
+kubernetes: ## A real control plane for the tests, built once per version.
+	@hack/kubernetes/build.sh
+
+tables: ## The tables of built-in kinds, made anew from the Kubernetes modules.
+	@hack/kubernetes/toolchain.sh
+	cd hack/kubernetes && go run ./tables ../../crates/apiserver
