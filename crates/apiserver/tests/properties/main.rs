@@ -8,9 +8,9 @@ mod follow;
 mod garbage;
 mod world;
 
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::sync::Once;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mainstay_apiserver::{ApiServer, SeededIdentities};
@@ -22,15 +22,17 @@ use crate::answer::{Sent, send};
 use crate::follow::Following;
 use crate::world::{KINDS, SENTINELS};
 
-/// Panics of any thread, spawned tasks included: those are caught by the runtime and would go unseen.
-static PANICS: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Panics of this thread, on which the server and all its tasks run: those of tasks are caught and would go unseen.
+    static PANICS: Cell<usize> = const { Cell::new(0) };
+}
 
 fn count_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            PANICS.fetch_add(1, Ordering::SeqCst);
+            PANICS.set(PANICS.get() + 1);
             before(panic);
         }));
     });
@@ -50,9 +52,9 @@ fn check<T: Debug>(cases: u32, inputs: impl Strategy<Value = T>, property: impl 
     let seed = config.rng_seed;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let outcome = TestRunner::new(config).run(&inputs, |input| {
-        let before = PANICS.load(Ordering::SeqCst);
+        let before = PANICS.get();
         let outcome = runtime.block_on(property(input));
-        if PANICS.load(Ordering::SeqCst) != before {
+        if PANICS.get() != before {
             return Err(TestCaseError::fail("something panicked"));
         }
         outcome
@@ -157,5 +159,5 @@ fn bombs_do_no_harm() {
         let sentinels = send(&server, &Sent::get(&format!("/api/v1/namespaces/{SENTINELS}"))).await;
         assert_eq!(sentinels.expect("still answering").status, 200);
     });
-    assert_eq!(PANICS.load(Ordering::SeqCst), 0);
+    assert_eq!(PANICS.get(), 0);
 }

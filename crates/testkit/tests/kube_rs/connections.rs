@@ -71,9 +71,9 @@ async fn strangers_are_kept_out() {
             stranger.apiserver_version().await.unwrap();
         }
     }
-    // A certificate does not make up for a wrong token.
+    // As in Kubernetes, nobody looks at the token of who shows a certificate.
     let mixed = client(&https, |user| user.token = Some("wrong".to_owned().into())).await;
-    assert_eq!(refusal(Api::<Namespace>::all(mixed).list(&ListParams::default()).await).0, 401);
+    Api::<Namespace>::all(mixed).list(&ListParams::default()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -49,7 +49,7 @@ async fn kinds_are_resolved() {
         let missing = GroupVersionKind::gvk("none.example.com", "v1", "None");
         assert!(discovery::pinned_kind(&cluster.client(), &missing).await.is_err());
         let version = cluster.client().apiserver_version().await.unwrap();
-        assert_eq!(version.git_version, mainstay_testkit::binaries::KUBERNETES_VERSION);
+        assert!(version.git_version.starts_with(mainstay_testkit::binaries::KUBERNETES_VERSION), "{version:?}");
     })
     .await;
 }

@@ -71,7 +71,7 @@ async fn reconcile(shelf: Arc<Shelf>, client: Arc<Client>) -> Result<Action, kub
             let mut book = config_map(&format!("{}-{number}", shelf.name_any()), &shelf.spec.title);
             book.metadata.owner_references = Some(vec![shelf.controller_owner_ref(&()).expect("stored, so it has a uid")]);
             let name = book.name_any();
-            books.patch(&name, &PatchParams::apply("shelf-operator"), &Patch::Apply(&book)).await?;
+            books.patch(&name, &PatchParams::apply("shelf-operator").force(), &Patch::Apply(&book)).await?;
         }
         if shelf.status.as_ref().map(|status| status.books) != Some(shelf.spec.books) {
             let status = json!({"status": {"books": shelf.spec.books}});
@@ -109,6 +109,8 @@ async fn an_operator_converges_repairs_and_cleans_up() {
         eventually("the lost book comes back", async || books.get_opt("s-1").await.unwrap()).await;
         let edited = json!({"data": {"value": "scribbled"}});
         books.patch("s-2", &PatchParams::default(), &Patch::Merge(edited)).await.unwrap();
+        let repaired = async || (books.get("s-2").await.unwrap().data == config_map("s-2", "first").data).then_some(());
+        eventually("the scribbled book is repaired", repaired).await;
         let more = Patch::Merge(json!({"spec": {"books": 4}}));
         shelves.patch("s", &PatchParams::default(), &more).await.unwrap();
         eventually("four books", async || holds(4).await).await;

@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Binding, Pod};
 use kube::api::{Api, EvictParams, LogParams, Patch, PatchParams, PostParams};
-use kube::client::Status;
+use kube::core::Status;
 use mainstay_testkit::{ClusterKind, for_each_cluster};
 use serde_json::json;
 
@@ -87,13 +87,14 @@ async fn logs_are_refused_by_name() {
         let api: Api<Pod> = Api::namespaced(cluster.client(), cluster.namespace());
         api.create(&PostParams::default(), &pod("p")).await.unwrap();
         let answer = api.logs("p", &LogParams::default()).await;
-        let Err(kube::Error::Api(status)) = answer else { panic!("there are no logs: {answer:?}") };
         match cluster.kind() {
             ClusterKind::Embedded => {
+                let Err(kube::Error::Api(status)) = answer else { panic!("there are no logs: {answer:?}") };
                 assert_eq!(status.code, 501);
-                assert!(status.message.contains("log"), "{}", status.message);
+                assert!(status.message.contains("pods/log"), "{}", status.message);
             }
-            ClusterKind::Real => assert_eq!(status.code, 400),
+            // Nothing has been written by a pod that runs nowhere.
+            ClusterKind::Real => assert_eq!(answer.unwrap(), ""),
         }
     })
     .await;

@@ -79,14 +79,16 @@ fn load_all() -> Vec<Script> {
 }
 
 #[test]
-fn scripts_and_the_list_of_differences_name_the_same_ids() {
+fn differences_that_scripts_accept_are_listed() {
     let ledger = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../DIFFERENCES.md");
     let ledger = fs::read_to_string(ledger).expect("DIFFERENCES.md");
-    let headings = ledger.lines().filter_map(|line| line.strip_prefix("## K")?.split_once(':'));
-    let listed: BTreeSet<_> = headings.map(|(number, _)| format!("K{number}")).collect();
-    let scripts = load_all();
-    let named: BTreeSet<_> = scripts.iter().flat_map(Script::accepted).map(str::to_owned).collect();
-    assert_eq!(listed, named, "listed in DIFFERENCES.md, and named by scripts");
+    let headings = ledger.lines().filter_map(|line| line.strip_prefix("## D")?.split_once(':'));
+    let listed: BTreeSet<_> = headings.map(|(number, _)| format!("D{number}")).collect();
+    for script in load_all() {
+        for id in script.accepted() {
+            assert!(listed.contains(id), "{} accepts {id}, which DIFFERENCES.md does not list", script.name);
+        }
+    }
 }
 
 #[test]

@@ -20,7 +20,8 @@ fn pattern(text: &str) -> Regex {
 
 static UID: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"));
-static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b10\.96\.\d{1,3}\.\d{1,3}\b"));
+/// Of the ranges that the two clusters take service addresses from.
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b10\.(96\.\d{1,3}|0\.0)\.\d{1,3}\b"));
 /// Of a table's cell.
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d+[smhdy])+$"));
 static GAP: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\S)(?: {2,}|\t+)"));
@@ -29,8 +30,8 @@ static CHANCE: LazyLock<[(Regex, &str); 10]> = LazyLock::new(|| {
     [
         (pattern(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "<now>"),
         (pattern(r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}"), "<now>"),
-        (pattern(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}"), "<now>"),
-        (pattern(r#"(?i)(resource ?version"?:\s+"?)\d+"#), "$1<version>"),
+        (pattern(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4}"), "<now>"),
+        (pattern(r#"(?i)(resource ?version\\*"?:\s*\\*"?)\d+"#), "$1<version>"),
         (pattern(r"(LIVE|MERGED)-\d+"), "$1-<number>"),
         (pattern(r"kube-api-access-[a-z0-9]{5}\b"), "kube-api-access-<suffix>"),
         (pattern(r"\beyJ[\w-]+\.[\w-]+\.[\w-]+"), "<token>"),

@@ -9,7 +9,7 @@
 //! configmap/a created        its standard output
 //! ! Warning: …               its standard error
 //! [exit 1]                   its exit code, unless zero
-//! ? K1                       what follows is what the embedded server answers instead, for the reason K1
+//! ? D1                       what follows is what the embedded server answers instead, for the reason D1
 //! …
 //! ```
 
@@ -51,8 +51,8 @@ impl Script {
             let no_output_yet = step.expected.is_empty() && step.embedded.is_none();
             if let Some(more) = line.strip_prefix('>').filter(|_| no_output_yet) {
                 push_line(&mut step.command, more.strip_prefix(' ').unwrap_or(more));
-            } else if let Some(id) = line.strip_prefix("? K") {
-                step.embedded = Some((format!("K{id}"), String::new()));
+            } else if let Some(id) = line.strip_prefix("? D") {
+                step.embedded = Some((format!("D{id}"), String::new()));
             } else if let Some((_, output)) = &mut step.embedded {
                 push_line(output, line);
             } else {
@@ -147,11 +147,11 @@ fn push_line(text: &mut String, line: &str) {
 
 #[test]
 fn a_script_is_read_as_it_is_written() {
-    let text = "Title.\n\n$ a <<END\n> b\n>\n> END\nout\n\nmore\n! err\n[exit 1]\n? K7\nother\n\n$ c\n";
+    let text = "Title.\n\n$ a <<END\n> b\n>\n> END\nout\n\nmore\n! err\n[exit 1]\n? D7\nother\n\n$ c\n";
     let script = Script::parse("x".into(), text);
     assert_eq!(script.render(), text.replace(">\n", "> \n"));
     assert_eq!(script.steps[0].command, "a <<END\nb\n\nEND");
     assert_eq!(script.steps[0].expected, "out\n\nmore\n! err\n[exit 1]");
-    assert_eq!(script.accepted().collect::<Vec<_>>(), ["K7"]);
+    assert_eq!(script.accepted().collect::<Vec<_>>(), ["D7"]);
     assert_eq!(script.steps[1].expected, "");
 }
