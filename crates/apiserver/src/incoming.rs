@@ -162,9 +162,10 @@ pub(crate) fn place(call: &Call, object: &mut Value, name: Option<&str>) -> Resu
 pub(crate) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
     let (name, namespace) = (text(object, "/metadata/name"), text(object, "/metadata/namespace"));
     if name.is_empty() {
-        return Err(ApiError::bad_request(
-            "the name of the object (name must be provided) could not be determined",
-        ));
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            call.name()
+        )));
     }
     if name != call.name() {
         return Err(ApiError::bad_request(format!(

@@ -43,7 +43,6 @@ pub(crate) async fn answer(server: &Server, call: &Call, name: &str, method: &Me
         ("ephemeralcontainers", "Pod") if builtin => {
             written(server, call, Part::Other("ephemeralcontainers"), method).await
         }
-        ("resize", "Pod") if builtin => written(server, call, Part::Other("resize"), method).await,
         ("binding", "Pod") if builtin && *method == Method::POST => bind(server, call, call.name()).await,
         ("eviction", "Pod") if builtin && *method == Method::POST => evict(server, call).await,
         _ => {
