@@ -166,9 +166,7 @@ async fn store_new(
         }
         return Ok(Written::DryRun(object.take()));
     }
-    let mut stored = object.clone();
-    kind.to_stored(&mut stored);
-    match server.store.commit(&kind.collection, &key, None, stored, Fate::Kept) {
+    match server.store.commit(&kind.collection, &key, None, &kind.stored(object), Fate::Kept) {
         Ok(object) => Ok(Written::Stored(object)),
         Err(Refused::Changed(found)) => {
             let mut error = ApiError::already_exists(&kind.resource(), &name);
@@ -455,14 +453,13 @@ async fn finish(
     // as written, while watches show it as it was last stored.
     if crate::delete::is_complete(kind, &new) {
         let last = stored.value();
-        return match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), last, Fate::Removed) {
+        return match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), &last, Fate::Removed) {
             Ok(object) => Ok(Some(Written::Removed(new, object.revision))),
             Err(Refused::Changed(_)) => Ok(None),
             Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
         };
     }
-    kind.to_stored(&mut new);
-    match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), new, Fate::Kept) {
+    match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), &kind.stored(&new), Fate::Kept) {
         Ok(object) => Ok(Some(Written::Stored(object))),
         Err(Refused::Changed(_)) => Ok(None),
         Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
