@@ -13,6 +13,7 @@ use crate::builtin::rules::pod::ephemeral;
 use crate::builtin::rules::{Env, names};
 use crate::field::FieldError;
 use crate::kind::{Kind, Nature};
+use crate::replicas;
 use crate::schema;
 use crate::server::Call;
 use crate::status::ApiError;
@@ -163,6 +164,10 @@ pub(crate) fn check_create(kind: &Kind, object: &Value, call: &Call) -> Result<(
         Nature::Custom(custom) => {
             validate_object_meta(object, kind.namespaced, names::dns1123_subdomain, &mut errors);
             take(schema::validate(object, None, &custom.schema), call, &mut errors);
+            if let Some(scale) = &custom.scale {
+                replicas::check_spec(object, scale, &mut errors);
+                replicas::check_status(object, scale, &mut errors);
+            }
         }
     }
     refuse(kind, object, &errors)?;
@@ -194,9 +199,16 @@ pub(crate) fn check_update(
         (Nature::Builtin(builtin), _) => (builtin.rules.validate_update)(new, old, &mut errors),
         (Nature::Custom(custom), Part::Status) => {
             take(schema::validate_status(new, old, &custom.schema), call, &mut errors);
+            if let Some(scale) = &custom.scale {
+                replicas::check_status(new, scale, &mut errors);
+            }
         }
         (Nature::Custom(custom), _) => {
             take(schema::validate(new, Some(old), &custom.schema), call, &mut errors);
+            if let Some(scale) = &custom.scale {
+                replicas::check_spec(new, scale, &mut errors);
+                replicas::check_status(new, scale, &mut errors);
+            }
         }
     }
     refuse(kind, new, &errors)

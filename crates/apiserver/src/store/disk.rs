@@ -97,8 +97,12 @@ impl Disk {
         let path = directory.join("store.redb");
         let unreadable = |source: redb::Error| match source {
             redb::Error::DatabaseAlreadyOpen => DiskError::InUse { path: path.clone() },
-            // That is how `redb` says that a file is none of its own.
-            redb::Error::Io(source) if source.kind() != io::ErrorKind::InvalidData => unusable(source),
+            // That is how `redb` says that a file is none of its own, or not all of one.
+            redb::Error::Io(source)
+                if !matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
+            {
+                unusable(source)
+            }
             other => DiskError::Unreadable { path: path.clone(), source: Box::new(other) },
         };
         let file = open_private(&path).map_err(unusable)?;
