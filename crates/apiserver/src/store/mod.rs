@@ -11,6 +11,7 @@
 //! - history is bounded by count and bytes; asking for more is [`Expired`], never a wrong answer.
 
 pub(crate) mod disk;
+mod tentative;
 #[cfg(test)]
 mod tests;
 
