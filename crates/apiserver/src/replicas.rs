@@ -7,31 +7,32 @@ use crate::field::{FieldError, Path};
 use crate::kind::Scale;
 use serde_json::Value;
 
-/// Checks what is wanted.
-pub(crate) fn check_spec(object: &Value, scale: &Scale, errors: &mut Vec<FieldError>) {
-    check_number(object, &scale.spec, errors);
+/// What is wrong with a whole object.
+pub(crate) fn check(object: &Value, scale: Option<&Scale>) -> Vec<FieldError> {
+    let wanted = scale.and_then(|scale| check_number(object, &scale.spec));
+    wanted.into_iter().chain(check_status(object, scale)).collect()
 }
 
-/// Checks what is there.
-pub(crate) fn check_status(object: &Value, scale: &Scale, errors: &mut Vec<FieldError>) {
-    check_number(object, &scale.status, errors);
-    if let Some(path) = &scale.selector
-        && let Err(detail) = look(object, path, "string", |value| value.is_string().then_some(()))
-    {
-        errors.push(FieldError::invalid(&Path::of(path), &"".into(), detail));
-    }
+/// What is wrong with an object of which the status is written.
+pub(crate) fn check_status(object: &Value, scale: Option<&Scale>) -> Vec<FieldError> {
+    let Some(scale) = scale else { return Vec::new() };
+    let selector = scale.selector.as_ref().and_then(|path| {
+        let detail = look(object, path, "string", |value| value.is_string().then_some(())).err()?;
+        Some(FieldError::invalid(&Path::of(path), &"".into(), detail))
+    });
+    check_number(object, &scale.status).into_iter().chain(selector).collect()
 }
 
-fn check_number(object: &Value, path: &str, errors: &mut Vec<FieldError>) {
+fn check_number(object: &Value, path: &str) -> Option<FieldError> {
     let (value, detail) = match look(object, path, "int64", Value::as_i64) {
         Err(detail) => (0, detail),
         Ok(Some(number)) if number < 0 => (number, "should be a non-negative integer".into()),
         Ok(Some(number)) if number > i64::from(i32::MAX) => {
             (number, format!("should be less than or equal to {}", i32::MAX))
         }
-        Ok(_) => return,
+        Ok(_) => return None,
     };
-    errors.push(FieldError::invalid(&Path::of(path), &value.into(), detail));
+    Some(FieldError::invalid(&Path::of(path), &value.into(), detail))
 }
 
 /// What is at a path, nothing if nothing is, or a complaint about the first thing of another type.
@@ -70,10 +71,7 @@ mod tests {
     fn what_no_scale_can_show_is_refused_in_kubernetes_words() {
         let scale = Scale { spec: ".spec.n".into(), status: ".status.n".into(), selector: Some(".status.s".into()) };
         let complaints = |object: Value| {
-            let mut errors = Vec::new();
-            check_spec(&object, &scale, &mut errors);
-            check_status(&object, &scale, &mut errors);
-            errors.iter().map(|error| format!("{}: {}", error.field, error.body())).collect::<Vec<_>>()
+            check(&object, Some(&scale)).iter().map(|error| format!("{}: {}", error.field, error.body())).collect::<Vec<_>>()
         };
         assert_eq!(complaints(json!({"spec": {"n": 1}, "status": {"n": 0, "s": "a=b"}})), Vec::<String>::new());
         assert_eq!(complaints(json!({"spec": {}})), Vec::<String>::new());
