@@ -272,7 +272,10 @@ fn check_namespace(
         let subject = crate::status::Subject { group: "", kind: "namespaces" };
         return Err(ApiError::not_found(&subject, name));
     };
-    if operation == Operation::Update || text(&namespace.value(), "/status/phase") != "Terminating" {
+    let terminating = || {
+        namespace.mentions("\"Terminating\"") && text(&namespace.value(), "/status/phase") == "Terminating"
+    };
+    if operation == Operation::Update || !terminating() {
         return Ok(());
     }
     let why = format!("unable to create new content in namespace {name} because it is being terminated");
@@ -311,7 +314,7 @@ fn admit_builtin(
             })?;
         }
         ("PersistentVolumeClaim", None) => {
-            let classes = all(server, "storage.k8s.io", "storageclasses");
+            let classes = mentioning(server, "storage.k8s.io", "storageclasses", "is-default-class");
             class_defaults::default_storage_class(object, classes.iter());
             claim::add_finalizer(object, "kubernetes.io/pvc-protection");
         }
@@ -322,7 +325,7 @@ fn admit_builtin(
         }
         ("PersistentVolume", None) => claim::add_finalizer(object, "kubernetes.io/pv-protection"),
         ("Ingress", None) => {
-            let classes = all(server, "networking.k8s.io", "ingressclasses");
+            let classes = mentioning(server, "networking.k8s.io", "ingressclasses", "is-default-class");
             class_defaults::default_ingress_class(object, classes.iter());
         }
         ("PriorityClass", old) => {
@@ -349,14 +352,19 @@ fn around_pod<R>(server: &Server, namespace: &str, with: impl FnOnce(&pod::Surro
     })
 }
 
-fn all(server: &Server, group: &str, plural: &str) -> Vec<Value> {
+/// The objects of a kind that mention something.
+fn mentioning(server: &Server, group: &str, plural: &str, what: &str) -> Vec<Value> {
     let id = CollectionId::new(group, plural);
     let listing = server.store.list(&id, None, None, None);
-    listing.map(|l| l.items.iter().map(|o| o.value()).collect()).unwrap_or_default()
+    let mentioning = |listing: crate::store::Listing| {
+        let items = listing.items.iter().filter(|object| object.mentions(what));
+        items.map(|object| object.value()).collect()
+    };
+    listing.map(mentioning).unwrap_or_default()
 }
 
 fn default_priority_class(server: &Server) -> Option<Value> {
-    let mut classes = all(server, "scheduling.k8s.io", "priorityclasses");
+    let mut classes = mentioning(server, "scheduling.k8s.io", "priorityclasses", "\"globalDefault\":true");
     classes.retain(|class| class.get("globalDefault") == Some(&Value::Bool(true)));
     classes.into_iter().min_by_key(|class| class.get("value").and_then(Value::as_i64).unwrap_or(0))
 }

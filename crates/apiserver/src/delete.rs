@@ -215,12 +215,12 @@ async fn delete_key(
             call.warn(ORPHANED_PODS);
         }
         let decision = decide(kind, live.clone(), options, server.clock.now());
-        let (mut tree, fate) = match decision {
+        let (tree, fate) = match decision {
             Decision::Nothing => return Ok(Deleted::Marked(stored)),
             Decision::Mark(tree) if tree == live => return Ok(Deleted::Marked(stored)),
             Decision::MarkThenRemove(tree) if !options.dry_run => {
                 // The mark is a write of its own, which watches see; the next round removes.
-                match server.store.commit(&kind.collection, key, Some(stored.revision), tree, Fate::Kept) {
+                match server.store.commit(&kind.collection, key, Some(stored.revision), &tree, Fate::Kept) {
                     Ok(_) => marked = true,
                     Err(Refused::Changed(_)) => {}
                     Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
@@ -234,8 +234,7 @@ async fn delete_key(
         if options.dry_run {
             return Ok(Deleted::DryRun(tree, fate == Fate::Removed));
         }
-        kind.to_stored(&mut tree);
-        match server.store.commit(&kind.collection, key, Some(stored.revision), tree, fate) {
+        match server.store.commit(&kind.collection, key, Some(stored.revision), &kind.stored(&tree), fate) {
             Ok(object) if fate == Fate::Removed => return Ok(Deleted::Gone(object)),
             Ok(object) => return Ok(Deleted::Marked(object)),
             Err(Refused::Changed(_)) => {}

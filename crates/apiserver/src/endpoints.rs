@@ -74,7 +74,7 @@ pub(crate) fn answer(
         ["healthz" | "livez" | "readyz", ..] if reading => Reply::plain(200, "ok"),
         ["version"] if reading => Reply::json(200, &version()),
         ["metrics", ..] => return Err(ApiError::not_implemented("metrics of the API server")),
-        ["openapi", "v2"] => return Err(ApiError::no_such_resource()),
+        ["openapi", "v2"] if reading => openapi_v2(request),
         ["openapi", "v3", rest @ ..] if reading => return openapi(server, rest, request),
         [] | ["api" | "apis", ..] if reading => return discovery(server, &parts, request),
         ["healthz" | "livez" | "readyz" | "version" | "api" | "apis" | "openapi", ..] | [] if !reading => {
@@ -234,7 +234,7 @@ fn tagged(text: Bytes, content_type: &str, request: &Request<Bytes>) -> Response
 /// `/`: what there is to ask for.
 fn paths(catalog: &Catalog<'_>) -> Value {
     let mut paths: Vec<String> =
-        ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+        ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
             .map(str::to_owned)
             .into();
     for (group, version, _) in catalog.group_versions() {
@@ -248,6 +248,15 @@ fn paths(catalog: &Catalog<'_>) -> Value {
     paths.sort();
     paths.dedup();
     json!({"paths": paths})
+}
+
+fn openapi_v2(request: &Request<Bytes>) -> Reply {
+    let accept = request.headers().get(header::ACCEPT).and_then(|h| h.to_str().ok()).unwrap_or_default();
+    if accept.contains(openapi::v2::PROTOBUF) {
+        let message: Bytes = openapi::v2::document_protobuf(KUBERNETES_VERSION).into();
+        return Reply::new(200, Body::whole(message), openapi::v2::PROTOBUF);
+    }
+    Reply::json(200, &openapi::v2::document(KUBERNETES_VERSION))
 }
 
 /// `/openapi/v3`: the index, or the document of one group and version.

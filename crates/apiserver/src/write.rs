@@ -167,9 +167,7 @@ async fn store_new(
         }
         return Ok(Written::DryRun(object.take()));
     }
-    let mut stored = object.clone();
-    kind.to_stored(&mut stored);
-    match server.store.commit(&kind.collection, &key, None, stored, Fate::Kept) {
+    match server.store.commit(&kind.collection, &key, None, &kind.stored(object), Fate::Kept) {
         Ok(object) => Ok(Written::Stored(object)),
         Err(Refused::Changed(found)) => {
             let mut error = ApiError::already_exists(&kind.resource(), &name);
@@ -459,7 +457,7 @@ async fn finish(
             &kind.collection,
             &stored.key,
             Some(stored.revision),
-            last,
+            &last,
             Fate::Removed,
         ) {
             Ok(object) => Ok(Some(Written::Removed(new, object.revision))),
@@ -467,8 +465,13 @@ async fn finish(
             Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
         };
     }
-    kind.to_stored(&mut new);
-    match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), new, Fate::Kept) {
+    match server.store.commit(
+        &kind.collection,
+        &stored.key,
+        Some(stored.revision),
+        &kind.stored(&new),
+        Fate::Kept,
+    ) {
         Ok(object) => Ok(Some(Written::Stored(object))),
         Err(Refused::Changed(_)) => Ok(None),
         Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
