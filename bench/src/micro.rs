@@ -91,7 +91,9 @@ async fn rate(caller: &mut Caller, subject: &Subject, operation: &str, times: Op
     let path = format!("{}/{prefix}", subject.path);
     let object = (subject.object)(&prefix);
     if operation != "create" {
-        caller.send(Method::PATCH, &format!("{path}?fieldManager=bench"), APPLY, object.to_string().into()).await?;
+        caller
+            .send(Method::PATCH, &format!("{path}?fieldManager=bench"), APPLY, object.to_string().into())
+            .await?;
     }
     let started = Instant::now();
     let mut done = 0;
@@ -115,7 +117,8 @@ async fn rate(caller: &mut Caller, subject: &Subject, operation: &str, times: Op
                 caller.send(Method::PATCH, &path, "application/merge-patch+json", patch).await?;
             }
             _ => {
-                let changed = if operation == "apply" { with(&object, subject.field, &value) } else { object.clone() };
+                let changed =
+                    if operation == "apply" { with(&object, subject.field, &value) } else { object.clone() };
                 let path = format!("{path}?fieldManager=bench");
                 caller.send(Method::PATCH, &path, APPLY, changed.to_string().into()).await?;
             }

@@ -277,7 +277,10 @@ impl Kind {
                 if custom.storage_schema.is_none() {
                     crate::schema::prune(value, self.schema());
                 }
-                crate::schema::apply_defaults(value, custom.storage_schema.as_deref().unwrap_or(&custom.schema));
+                crate::schema::apply_defaults(
+                    value,
+                    custom.storage_schema.as_deref().unwrap_or(&custom.schema),
+                );
                 if custom.storage_schema.is_some() {
                     crate::schema::prune(value, self.schema());
                 }

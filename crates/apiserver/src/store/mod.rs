@@ -140,7 +140,8 @@ impl Store {
         for (id, object) in loaded.objects {
             collections.entry(id).or_default().objects.insert(Placed(Arc::new(object)));
         }
-        let store = Arc::new(Self::with(retention, loaded.revision.max(FIRST_REVISION), collections, Some(disk)));
+        let store =
+            Arc::new(Self::with(retention, loaded.revision.max(FIRST_REVISION), collections, Some(disk)));
         if let Some(disk) = &store.disk {
             disk.start(Arc::downgrade(&store));
         }
@@ -153,13 +154,8 @@ impl Store {
         collections: HashMap<CollectionId, Collection>,
         disk: Option<Disk>,
     ) -> Self {
-        let state = State {
-            revision,
-            compacted: revision,
-            collections,
-            history: VecDeque::new(),
-            history_bytes: 0,
-        };
+        let state =
+            State { revision, compacted: revision, collections, history: VecDeque::new(), history_bytes: 0 };
         Store { state: RwLock::new(state), durable: watch::Sender::new(revision), retention, disk }
     }
 

@@ -85,7 +85,10 @@ async fn check(client: &Client, ledger: &Ledger) {
     let mut ledger = ledger.lock().unwrap();
     for (name, known) in ledger.iter_mut() {
         let found = found.get(name).copied();
-        assert!(found == known.acknowledged || Some(found) == known.pending, "{name} is {found:?}, but {known:?}");
+        assert!(
+            found == known.acknowledged || Some(found) == known.pending,
+            "{name} is {found:?}, but {known:?}"
+        );
         *known = Known { acknowledged: found, pending: None };
     }
     for name in found.keys() {

@@ -72,7 +72,13 @@ impl Following {
 }
 
 impl Watch {
-    async fn open(server: &ApiServer, kind: &Kind, selector: &'static str, from: &str, objects: Objects) -> Self {
+    async fn open(
+        server: &ApiServer,
+        kind: &Kind,
+        selector: &'static str,
+        from: &str,
+        objects: Objects,
+    ) -> Self {
         let target = format!(
             "{}?watch=true&allowWatchBookmarks=true&resourceVersion={from}&labelSelector={selector}",
             kind.everywhere()
@@ -140,7 +146,8 @@ impl Watch {
     }
 
     async fn compare(&self, server: &ApiServer, kind: &Kind, what: &str) -> Result<(), String> {
-        let revision = self.objects.values().map(|object| version(object).parse().unwrap_or(0)).max().unwrap_or(0u64);
+        let revision =
+            self.objects.values().map(|object| version(object).parse().unwrap_or(0)).max().unwrap_or(0u64);
         let target = format!(
             "{}?resourceVersion={revision}&resourceVersionMatch=Exact&labelSelector={}",
             kind.everywhere(),
@@ -158,7 +165,12 @@ impl Watch {
         if listed == self.objects {
             return Ok(());
         }
-        Err(format!("{what} of {} by {:?} built up\n{:#?}\nbut listed is\n{listed:#?}", kind.everywhere(), self.selector, self.objects))
+        Err(format!(
+            "{what} of {} by {:?} built up\n{:#?}\nbut listed is\n{listed:#?}",
+            kind.everywhere(),
+            self.selector,
+            self.objects
+        ))
     }
 }
 

@@ -128,7 +128,8 @@ async fn forgotten_history_makes_watchers_start_again() {
                 }
                 assert!(seen.len() < 20, "{mode}: {seen:?}");
             }
-            let restarted: Vec<_> = seen.iter().skip_while(|event| *event != "init").map(String::as_str).collect();
+            let restarted: Vec<_> =
+                seen.iter().skip_while(|event| *event != "init").map(String::as_str).collect();
             assert_eq!(restarted, ["init", "init a", "init b", "init done"], "{mode}: {seen:?}");
         }
     })
