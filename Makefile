@@ -27,4 +27,5 @@ kubernetes: ## A real control plane for the tests, built once per version.
 	@hack/kubernetes/build.sh
 
 tables: ## The tables of built-in kinds, made anew from the Kubernetes modules.
-	@hack/tables/generate.sh
+	@hack/kubernetes/toolchain.sh
+	cd hack/kubernetes && go run ./tables ../../crates/apiserver

@@ -85,7 +85,13 @@ impl Target {
 
 impl Caller {
     /// Sends a request; anything but success is an error.
-    pub(crate) async fn send(&mut self, method: Method, path: &str, kind: &str, body: Bytes) -> Result<Bytes> {
+    pub(crate) async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Bytes,
+    ) -> Result<Bytes> {
         let request = Request::builder()
             .method(method)
             .uri(path)

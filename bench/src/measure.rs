@@ -39,7 +39,8 @@ fn next_name() -> String {
 
 /// A `ConfigMap` as it is sent, made without making a tree of it each time.
 fn body(name: &str) -> Bytes {
-    static TEMPLATE: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| config_map("NAME").to_string());
+    static TEMPLATE: std::sync::LazyLock<String> =
+        std::sync::LazyLock::new(|| config_map("NAME").to_string());
     TEMPLATE.replacen("NAME", name, 1).into()
 }
 
@@ -69,7 +70,8 @@ async fn create_until(target: Target, end: Instant) -> Result<u64> {
 
 /// Fills the collection up to a number of objects.
 pub(crate) async fn fill(target: &Target, wanted: u64) -> Result<()> {
-    let first: Value = serde_json::from_slice(&target.caller().await?.get(&format!("{CONFIG_MAPS}?limit=1")).await?)?;
+    let first: Value =
+        serde_json::from_slice(&target.caller().await?.get(&format!("{CONFIG_MAPS}?limit=1")).await?)?;
     let have = 1 + first["metadata"]["remainingItemCount"].as_u64().unwrap_or(0);
     let missing = Arc::new(AtomicU64::new(wanted.saturating_sub(have)));
     let mut tasks = Vec::new();
@@ -150,7 +152,8 @@ pub(crate) async fn fan_out(address: &Address) -> Result<FanOut> {
     let target = Target::Served(address.clone());
     let mut writer = target.caller().await?;
     let page: Value = serde_json::from_slice(&writer.get(&format!("{CONFIG_MAPS}?limit=1")).await?)?;
-    let revision = page["metadata"]["resourceVersion"].as_str().context("a list without a revision")?.to_owned();
+    let revision =
+        page["metadata"]["resourceVersion"].as_str().context("a list without a revision")?.to_owned();
     let epoch = Instant::now();
     let seen: Arc<Vec<AtomicU64>> = Arc::new((0..WATCHERS).map(|_| AtomicU64::new(0)).collect());
     let mut watchers = Vec::new();

@@ -118,7 +118,8 @@ async fn rate(caller: &mut Caller, subject: &Subject, operation: &str, times: Op
                 caller.send(Method::PATCH, &path, "application/merge-patch+json", patch).await?;
             }
             _ => {
-                let changed = if operation == "apply" { with(&object, subject.field, &value) } else { object.clone() };
+                let changed =
+                    if operation == "apply" { with(&object, subject.field, &value) } else { object.clone() };
                 let path = format!("{path}?fieldManager=bench");
                 caller.send(Method::PATCH, &path, APPLY, changed.to_string().into()).await?;
             }

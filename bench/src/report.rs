@@ -72,7 +72,8 @@ pub(crate) fn render(rows: &[Row]) -> String {
         for (column, cell) in line.iter().enumerate() {
             let pad = " ".repeat(widths[column] - cell.chars().count());
             // Numbers stand under each other at their ends.
-            let (before, after) = if (2..5).contains(&column) { (pad, String::new()) } else { (String::new(), pad) };
+            let (before, after) =
+                if (2..5).contains(&column) { (pad, String::new()) } else { (String::new(), pad) };
             let _ = write!(out, "| {before}{cell}{after} ");
         }
         out.push_str("|\n");
@@ -102,7 +103,8 @@ mod tests {
 
     #[test]
     fn less_is_better_where_a_row_says_so() {
-        let row = |better, aim| Row { what: "x".into(), unit: "ms", real: Some(10.0), ours: 2.0, better, aim };
+        let row =
+            |better, aim| Row { what: "x".into(), unit: "ms", real: Some(10.0), ours: 2.0, better, aim };
         assert_eq!(row(Better::Less, Aim::Times(5.0)).aim().1, "yes");
         assert_eq!(row(Better::More, Aim::Times(1.0)).aim().1, "NO");
         assert_eq!(row(Better::Less, Aim::Below(2.0)).aim().1, "NO");

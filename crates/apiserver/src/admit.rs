@@ -3,9 +3,7 @@
 //! First what is compiled in (namespaces must exist and live on, pods get their account and tolerations,
 //! claims their class), then the webhooks that are configured.
 
-use crate::admission::{
-    Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served, UserInfo,
-};
+use crate::admission::{Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served, UserInfo};
 use crate::builtin::rules::Env;
 use crate::builtin::rules::objects::{claim, class_defaults, priority_class};
 use crate::builtin::rules::pod::admit as pod;
@@ -105,7 +103,10 @@ pub(crate) async fn delete(
         asked
             .with(server, call, async |attributes, notes| match stage {
                 Stage::Mutating => {
-                    server.webhooks.mutate(&configurations, attributes, None, Some(live), &|_| Ok(()), notes).await
+                    server
+                        .webhooks
+                        .mutate(&configurations, attributes, None, Some(live), &|_| Ok(()), notes)
+                        .await
                 }
                 Stage::Validating => {
                     server.webhooks.validate(&configurations, attributes, None, Some(live), notes).await
@@ -129,9 +130,8 @@ enum Stage {
 
 /// The configurations that may concern a call, in the order of their names. Mostly none, found at once.
 fn configurations(server: &Server, call: &Call, stage: Stage) -> Vec<Value> {
-    static MUTATING: LazyLock<CollectionId> = LazyLock::new(|| {
-        CollectionId::new("admissionregistration.k8s.io", "mutatingwebhookconfigurations")
-    });
+    static MUTATING: LazyLock<CollectionId> =
+        LazyLock::new(|| CollectionId::new("admissionregistration.k8s.io", "mutatingwebhookconfigurations"));
     static VALIDATING: LazyLock<CollectionId> = LazyLock::new(|| {
         CollectionId::new("admissionregistration.k8s.io", "validatingwebhookconfigurations")
     });
@@ -177,7 +177,11 @@ impl Asked {
             namespace: if is_namespace { name.clone() } else { call.namespace().to_owned() },
             name,
             namespace_object: namespace_object(server, call, object),
-            user: UserInfo { name: call.user.name.clone(), uid: String::new(), groups: call.user.groups.clone() },
+            user: UserInfo {
+                name: call.user.name.clone(),
+                uid: String::new(),
+                groups: call.user.groups.clone(),
+            },
             dry_run,
             options,
         }
@@ -199,7 +203,11 @@ impl Asked {
             .collect();
         let served: Vec<Served<'_>> = others.iter().map(|other| served(other)).collect();
         let convert = |object: &Value, to: Gvk<'_>| {
-            let from = server.registry.of_kind(&kind.group, text(object, "/apiVersion").rsplit('/').next().unwrap_or(""), &kind.kind);
+            let from = server.registry.of_kind(
+                &kind.group,
+                text(object, "/apiVersion").rsplit('/').next().unwrap_or(""),
+                &kind.kind,
+            );
             let to = server.registry.of_kind(to.group, to.version, to.kind);
             let converted = from.zip(to).and_then(|(from, to)| to.from_version(&from, object.clone()));
             converted.ok_or_else(ApiError::no_such_resource)
@@ -278,7 +286,8 @@ fn check_namespace(
     let mut error = ApiError::forbidden(&call.kind.resource(), object_name, &why);
     if let Some(details) = &mut error.details {
         let message = format!("namespace {name} is being terminated");
-        let cause = json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
+        let cause =
+            json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
         details.insert("causes".into(), json!([cause]));
     }
     Err(error)

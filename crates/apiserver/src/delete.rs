@@ -89,8 +89,13 @@ impl DeleteOptions {
             let why = "orphanDependents and deletionPropagation cannot be both set";
             errors.push(FieldError::invalid(&Path::of("propagationPolicy"), &policy.into(), why));
         }
-        let dry: Vec<&str> =
-            raw.get("dryRun").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let dry: Vec<&str> = raw
+            .get("dryRun")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let dry_run = options::dry_run(&dry, &mut errors);
         if !errors.is_empty() {
             let subject = Subject { group: "meta.k8s.io", kind: "DeleteOptions" };
@@ -103,7 +108,10 @@ impl DeleteOptions {
         };
         let precondition = |pointer| raw.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         Ok(DeleteOptions {
-            grace_seconds: raw.get("gracePeriodSeconds").and_then(Value::as_i64).map(|s| if s < 0 { 1 } else { s }),
+            grace_seconds: raw
+                .get("gracePeriodSeconds")
+                .and_then(Value::as_i64)
+                .map(|s| if s < 0 { 1 } else { s }),
             uid: precondition("/preconditions/uid"),
             version: precondition("/preconditions/resourceVersion"),
             propagation,
@@ -192,13 +200,17 @@ async fn delete_key(
     options: &DeleteOptions,
 ) -> Result<Deleted, ApiError> {
     let kind = &*call.kind;
+    let mut marked = false;
     loop {
         let Some(stored) = server.store.get(&kind.collection, key) else {
             return Err(ApiError::not_found(&kind.resource(), &key.name));
         };
         let live = kind.tree(&stored);
-        check_preconditions(kind, &live, options)?;
-        admit::delete(server, call, key, options, &live).await?;
+        // Our own mark is no change that a precondition speaks of.
+        if !marked {
+            check_preconditions(kind, &live, options)?;
+            admit::delete(server, call, key, options, &live).await?;
+        }
         if orphans_by_default(kind) && options.propagation.is_none() {
             call.warn(ORPHANED_PODS);
         }
@@ -209,9 +221,11 @@ async fn delete_key(
             Decision::MarkThenRemove(tree) if !options.dry_run => {
                 // The mark is a write of its own, which watches see; the next round removes.
                 match server.store.commit(&kind.collection, key, Some(stored.revision), &tree, Fate::Kept) {
-                    Ok(_) | Err(Refused::Changed(_)) => continue,
+                    Ok(_) => marked = true,
+                    Err(Refused::Changed(_)) => {}
                     Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
                 }
+                continue;
             }
             Decision::MarkThenRemove(tree) => (tree, Fate::Removed),
             Decision::Mark(tree) => (tree, Fate::Kept),
@@ -298,7 +312,10 @@ fn decide(kind: &Kind, mut live: Value, options: &DeleteOptions, now: Timestamp)
     match grace {
         Some(seconds) if seconds > 0 || waits => Decision::Mark(live),
         Some(_) => Decision::MarkThenRemove(live),
-        None if waits && deleting && live.pointer("/metadata/deletionGracePeriodSeconds") == Some(&json!(0)) => {
+        None if waits
+            && deleting
+            && live.pointer("/metadata/deletionGracePeriodSeconds") == Some(&json!(0)) =>
+        {
             Decision::Mark(live)
         }
         None if waits => {

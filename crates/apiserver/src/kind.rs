@@ -272,9 +272,18 @@ impl Kind {
                 // What is left unset has another form in the other group; nothing in it can be wrong.
                 let _ = crate::builtin::conform::conform(value, &builtin.schema);
             }
-            Nature::Custom(_) => {
-                crate::schema::prune(value, self.schema());
-                crate::schema::apply_defaults(value, self.schema());
+            Nature::Custom(custom) => {
+                // Defaults are those of the version that is stored.
+                if custom.storage_schema.is_none() {
+                    crate::schema::prune(value, self.schema());
+                }
+                crate::schema::apply_defaults(
+                    value,
+                    custom.storage_schema.as_deref().unwrap_or(&custom.schema),
+                );
+                if custom.storage_schema.is_some() {
+                    crate::schema::prune(value, self.schema());
+                }
             }
         }
     }

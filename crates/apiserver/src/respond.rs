@@ -130,12 +130,8 @@ pub(crate) struct ListMeta {
 }
 
 impl ListMeta {
-    /// Lists of custom kinds say that there is nothing to continue, built-in ones say nothing.
-    fn value(&self, kind: &Kind) -> Value {
+    fn value(&self) -> Value {
         let mut meta = Map::new();
-        if kind.custom().is_some() {
-            meta.insert("continue".into(), "".into());
-        }
         meta.insert("resourceVersion".into(), self.revision.to_string().into());
         if let Some(token) = &self.token {
             meta.insert("continue".into(), token.as_str().into());
@@ -169,13 +165,13 @@ pub(crate) fn list(
         }
         Form::MetadataList => {
             let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
-            table::partial_object_metadata_list(&meta.value(kind), &trees, version)
+            table::partial_object_metadata_list(&meta.value(), &trees, version)
         }
         Form::Table => {
             let include = IncludeObject::parse(call.query.get("includeObject"))?;
             let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
             let request = TableRequest { include, headers: true, version };
-            kind.printer.table(&meta.value(kind), &trees, now, request)
+            kind.printer.table(&meta.value(), &trees, now, request)
         }
     };
     Ok(encode(call.accept, 200, &shown))
@@ -194,11 +190,14 @@ fn internal_type(kind: &Kind) -> String {
 fn list_text(kind: &Kind, items: &[Arc<Object>], meta: &ListMeta) -> Bytes {
     let size: usize = items.iter().map(|o| o.json.len() + kind.prefix().len() + 1).sum();
     let mut out = Vec::with_capacity(size + 160);
+    let mut about = meta.value();
+    if kind.custom().is_some() && meta.token.is_none() {
+        // Whole lists of custom kinds say that there is nothing to continue; others say nothing.
+        about["continue"] = "".into();
+    }
     let head = format!(
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{},\"items\":[",
-        kind.list_kind,
-        kind.api_version,
-        meta.value(kind)
+        kind.list_kind, kind.api_version, about
     );
     out.extend_from_slice(head.as_bytes());
     for (index, object) in items.iter().enumerate() {

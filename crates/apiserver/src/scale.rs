@@ -60,7 +60,9 @@ pub(crate) async fn answer(server: &Server, call: &Call, method: &Method) -> Res
         Method::GET => {
             let object = read::find(server, call)?;
             server.shown(object.revision).await?;
-            let scale = scale_of(&call.kind.tree(&object), &paths);
+            let tree = call.kind.tree(&object);
+            refuse_scaleless(&call.kind, &tree, &paths)?;
+            let scale = scale_of(&tree, &paths);
             return respond::tree(call, 200, &scale, server.clock.now());
         }
         Method::PUT => {
@@ -111,13 +113,7 @@ fn rescaled(
     }
     let scale = changed(server, call, options, &before, wish, schema)?;
     let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
-    if replicas < 0 {
-        let spec = Path::of("spec");
-        let why = "must be greater than or equal to 0";
-        let error = FieldError::invalid(&spec.field("replicas"), &replicas.into(), why);
-        let subject = Subject { group: "autoscaling", kind: "Scale" };
-        return Err(ApiError::invalid(&subject, call.name(), &[error]));
-    }
+    refuse_negative(call, replicas)?;
     let mut new = live.clone();
     set(&mut new, &paths.spec, replicas.into());
     let managers = apply::managers_of_scaled(
@@ -138,6 +134,36 @@ fn rescaled(
         }
     }
     Ok(new)
+}
+
+fn refuse_negative(call: &Call, replicas: i64) -> Result<(), ApiError> {
+    if replicas >= 0 {
+        return Ok(());
+    }
+    let (path, why, subject);
+    let spec = Path::of("spec");
+    match call.kind.custom().and_then(|custom| custom.scale.as_ref()) {
+        Some(scale) => {
+            path = Path::of(&scale.spec);
+            (why, subject) = ("should be a non-negative integer", call.kind.subject());
+        }
+        None => {
+            path = spec.field("replicas");
+            why = "must be greater than or equal to 0";
+            subject = Subject { group: "autoscaling", kind: "Scale" };
+        }
+    }
+    Err(ApiError::invalid(&subject, call.name(), &[FieldError::invalid(&path, &replicas.into(), why)]))
+}
+
+/// A custom object without the field that its definition names has no scale.
+fn refuse_scaleless(kind: &Kind, object: &Value, paths: &Paths) -> Result<(), ApiError> {
+    match kind.custom().and_then(|custom| custom.scale.as_ref()) {
+        Some(scale) if object.pointer(&paths.spec).is_none() => {
+            Err(ApiError::internal(format!("the spec replicas field {:?} does not exist", scale.spec)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The scale that results, with its managers recorded.

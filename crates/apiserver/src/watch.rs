@@ -258,8 +258,7 @@ impl Watch {
         let kind = self.call.kind.clone();
         if self.selection.is_everything() {
             let plain = self.call.accept.form == Form::Object && kind.stored_as_sent(&event.object);
-            let line =
-                if plain { event.line(kind.prefix()) } else { self.line(event.kind(), &event.object) };
+            let line = if plain { event.line(kind.prefix()) } else { self.line(event.kind(), &event.object) };
             return self.deliver(event.kind(), &event.object, line).await;
         }
         let before = event.previous.as_ref().is_some_and(|o| self.selection.selects(&kind, o));

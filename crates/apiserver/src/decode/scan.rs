@@ -37,6 +37,8 @@ fn invalid(byte: u8, place: &str) -> String {
     let shown = match byte {
         b'\'' => "'\\''".to_owned(),
         b'"' => "'\"'".to_owned(),
+        // Go prints what is not printable of Latin-1 as an escape.
+        0x80..=0xa0 | 0xad => format!("'\\u{byte:04x}'"),
         byte => {
             let quoted = crate::field::go_quote(&char::from(byte).to_string());
             format!("'{}'", &quoted[1..quoted.len() - 1])

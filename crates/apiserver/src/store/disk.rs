@@ -5,12 +5,17 @@
 //! their change and wait; the thread takes all that has queued up, commits once, and then tells the store
 //! how far everything is safe. So many writers share one `fsync`, and none is answered before its own.
 
+use super::tentative::Tentative;
 use super::{CollectionId, Fate, Key, Object, Revision, Store};
 use bytes::Bytes;
+use redb::backends::FileBackend;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use std::fs::{File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
 
 /// Objects by `collection NUL namespace NUL name`: revision and JSON.
 const OBJECTS: TableDefinition<'_, &str, (u64, &[u8])> = TableDefinition::new("objects");
@@ -29,7 +34,7 @@ pub enum DiskError {
         /// The directory.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// Another process has the store open.
     #[error("the store {path} is in use by another process")]
@@ -75,12 +80,15 @@ struct Change {
     fate: Fate,
 }
 
-/// The open file and the way to its writing thread.
+/// The open file and the way to its writing thread. When it is dropped, the file is closed in good order,
+/// and can be opened again.
 pub(crate) struct Disk {
     database: Arc<Database>,
-    queue: Sender<Change>,
+    /// Taken when the disk is dropped, which ends the thread.
+    queue: Option<Sender<Change>>,
     /// Handed to the thread when it starts.
     incoming: Mutex<Option<Receiver<Change>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
     failure: Arc<Mutex<Option<String>>>,
 }
 
@@ -91,16 +99,27 @@ impl Disk {
         let path = directory.join("store.redb");
         let unreadable = |source: redb::Error| match source {
             redb::Error::DatabaseAlreadyOpen => DiskError::InUse { path: path.clone() },
-            redb::Error::Io(source) => DiskError::Directory { path: directory.to_owned(), source },
+            // That is how `redb` says that a file is none of its own, or not all of one.
+            redb::Error::Io(source)
+                if !matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
+            {
+                unusable(source)
+            }
             other => DiskError::Unreadable { path: path.clone(), source: Box::new(other) },
         };
-        let database = Database::create(&path).map_err(|e| unreadable(e.into()))?;
+        let file = open_private(&path).map_err(unusable)?;
+        let file = FileBackend::new(file).map_err(|e| unreadable(e.into()))?;
+        let file = Tentative::new(file).map_err(unusable)?;
+        let database =
+            Database::builder().create_with_backend(file.clone()).map_err(|e| unreadable(e.into()))?;
         let loaded = load(&database, &path, &unreadable)?;
+        file.settle().map_err(unusable)?;
         let (queue, incoming) = channel();
         let disk = Disk {
             database: Arc::new(database),
-            queue,
+            queue: Some(queue),
             incoming: Mutex::new(Some(incoming)),
+            writer: Mutex::default(),
             failure: Arc::default(),
         };
         Ok((disk, loaded))
@@ -111,20 +130,46 @@ impl Disk {
         let incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (database, failure) = (self.database.clone(), self.failure.clone());
         if let Some(incoming) = incoming {
-            std::thread::spawn(move || write_groups(&database, &incoming, &store, &failure));
+            let thread = std::thread::spawn(move || write_groups(&database, &incoming, &store, &failure));
+            *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         }
     }
 
     pub(super) fn enqueue(&self, id: &CollectionId, object: &Arc<Object>, fate: Fate) {
         let key = format!("{}\0{}\0{}", id.as_str(), object.key.namespace, object.key.name);
         // The thread ends only after the store, which holds this sender.
-        let _ = self.queue.send(Change { key, object: object.clone(), fate });
+        if let Some(queue) = &self.queue {
+            let _ = queue.send(Change { key, object: object.clone(), fate });
+        }
     }
 
     /// Why writing failed, if it did.
     pub(super) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.queue = None;
+        let thread = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The thread itself drops the store if everybody else let go of it during a commit.
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Opens the file, or makes one that only its owner can read: a store holds secrets.
+fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(path)
 }
 
 fn load(

@@ -12,6 +12,7 @@
 
 pub(crate) mod disk;
 mod object;
+mod tentative;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,10 @@ use tokio::sync::watch;
 
 /// A point in the store's history. Zero is before everything.
 pub(crate) type Revision = u64;
+
+/// Where counting begins. Higher than any number that a person would make up, so that a made-up one is
+/// told to have expired.
+const FIRST_REVISION: Revision = 100;
 
 /// The resource that objects are stored under: `group/plural`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -125,7 +130,7 @@ pub(crate) struct Store {
 impl Store {
     /// An empty store that lives as long as the process.
     pub(crate) fn in_memory(retention: Retention) -> Self {
-        Self::with(retention, 1, HashMap::new(), None)
+        Self::with(retention, FIRST_REVISION, HashMap::new(), None)
     }
 
     /// The store kept in a directory.
@@ -135,7 +140,8 @@ impl Store {
         for (id, object) in loaded.objects {
             collections.entry(id).or_default().objects.insert(Placed(Arc::new(object)));
         }
-        let store = Arc::new(Self::with(retention, loaded.revision.max(1), collections, Some(disk)));
+        let store =
+            Arc::new(Self::with(retention, loaded.revision.max(FIRST_REVISION), collections, Some(disk)));
         if let Some(disk) = &store.disk {
             disk.start(Arc::downgrade(&store));
         }
@@ -148,13 +154,8 @@ impl Store {
         collections: HashMap<CollectionId, Collection>,
         disk: Option<Disk>,
     ) -> Self {
-        let state = State {
-            revision,
-            compacted: revision,
-            collections,
-            history: VecDeque::new(),
-            history_bytes: 0,
-        };
+        let state =
+            State { revision, compacted: revision, collections, history: VecDeque::new(), history_bytes: 0 };
         Store { state: RwLock::new(state), durable: watch::Sender::new(revision), retention, disk }
     }
 
@@ -179,12 +180,16 @@ impl Store {
             return Ok(());
         }
         let mut durable = self.durable.subscribe();
-        let gone = |_| Refused::Disk("the store is closed".into());
-        durable.wait_for(|at| *at >= revision || self.failed()).await.map_err(gone)?;
-        if *self.durable.borrow() >= revision {
-            return Ok(());
+        loop {
+            if *durable.borrow_and_update() >= revision {
+                return Ok(());
+            }
+            // Only when a write has been taken back is its fate known, and does nobody else see it any more.
+            if self.failed() && self.revision() < revision {
+                return Err(Refused::Disk(self.failure()));
+            }
+            durable.changed().await.map_err(|_| Refused::Disk("the store is closed".into()))?;
         }
-        Err(Refused::Disk(self.failure()))
     }
 
     fn failed(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use super::webhook_client::{validate_service, validate_url};
 use super::{choice, default_pointer, is_unset, validate_object_meta};
+use crate::admission::check_match_condition;
 use crate::builtin::rules::json::{
     bump_generation, int, list, list_mut, object_mut, same_field, set, set_generation, text,
 };
@@ -225,8 +226,12 @@ fn validate_conditions(hook: &Value, path: &Path<'_>, errors: &mut Vec<FieldErro
     let mut names = HashSet::new();
     for (index, condition) in conditions.iter().enumerate() {
         let path = path.index(index);
-        if text(condition, "expression").trim().is_empty() {
+        let expression = text(condition, "expression");
+        if expression.trim().is_empty() {
             errors.push(FieldError::required(&path.field("expression"), ""));
+        } else if let Err(error) = check_match_condition(expression) {
+            let detail = format!("compilation failed: {error}");
+            errors.push(FieldError::invalid(&path.field("expression"), &expression.into(), detail));
         }
         let name_path = path.field("name");
         let name = text(condition, "name");

@@ -1,0 +1,205 @@
+//! `mainstay up`: the Kubernetes API of this machine.
+
+mod narrate;
+mod refuse;
+
+use crate::failure::Failure;
+use crate::home::{ClaimError, Holder, Home, default_directory};
+use mainstay_apiserver::{ApiServer, Credentials, Served, write_private};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// How `mainstay up` is called.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The directory that keeps the state [default: mainstay in the user's data directory].
+    #[arg(long, value_name = "DIR", conflicts_with = "memory")]
+    data: Option<PathBuf>,
+    /// Keep the state in memory only: nothing is left when it ends.
+    #[arg(long)]
+    memory: bool,
+    /// Where to listen; port 0 takes any free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6443", value_parser = loopback)]
+    listen: SocketAddr,
+    /// The file to write the kubeconfig to [default: kubeconfig in the state's directory].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+}
+
+/// An address that the server's certificate names.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr =
+        text.parse().map_err(|_| "expected an address and a port, as in 127.0.0.1:6443".to_owned())?;
+    let ip = address.ip().to_string();
+    if ip == "127.0.0.1" || ip == "::1" {
+        Ok(address)
+    } else {
+        Err("only 127.0.0.1 and [::1] can be listened on, the certificate names no other address".into())
+    }
+}
+
+/// What keeps the state, and what goes when the command ends.
+enum Keeping {
+    Directory(Home),
+    /// The directory holds nothing but the kubeconfig, and only if no other file was named for that.
+    Memory(TempDir),
+}
+
+impl Keeping {
+    fn prepare(options: &Options) -> Result<Self, Failure> {
+        if options.memory {
+            let directory = tempfile::Builder::new().prefix("mainstay-").tempdir();
+            return directory
+                .map(Keeping::Memory)
+                .map_err(|error| Failure::new(error).context("cannot make a temporary directory"));
+        }
+        let named = options.data.clone();
+        let found = named.or_else(|| default_directory(|name| std::env::var_os(name).map(PathBuf::from)));
+        let directory = found.ok_or_else(refuse::no_directory)?;
+        Home::claim(absolute(&directory)).map(Keeping::Directory).map_err(refuse::claim)
+    }
+
+    fn credentials(&self) -> Result<Credentials, Failure> {
+        match self {
+            Keeping::Directory(home) => {
+                Credentials::load_or_generate(&home.credentials()).map_err(|e| refuse::credentials(e, home))
+            }
+            Keeping::Memory(_) => Credentials::generate().map_err(Failure::new),
+        }
+    }
+
+    fn build(&self, ca: &str) -> Result<ApiServer, Failure> {
+        let builder = ApiServer::builder().ca_bundle(ca);
+        match self {
+            Keeping::Directory(home) => {
+                builder.directory(home.directory()).build().map_err(|error| refuse::store(error, home))
+            }
+            Keeping::Memory(_) => builder.build().map_err(Failure::new),
+        }
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        match self {
+            Keeping::Directory(home) => home.kubeconfig(),
+            Keeping::Memory(directory) => directory.path().join("kubeconfig"),
+        }
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        match self {
+            Keeping::Directory(home) => Some(home.directory()),
+            Keeping::Memory(_) => None,
+        }
+    }
+}
+
+/// Serves until a signal ends it.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let started = Instant::now();
+    let runtime = Runtime::new().map_err(|error| Failure::new(error).context("cannot start"))?;
+    let mut keeping = Keeping::prepare(options)?;
+    let kubeconfig = options.kubeconfig.as_deref().map_or_else(|| keeping.kubeconfig(), absolute);
+    if options.kubeconfig.is_some() {
+        refuse::foreign_kubeconfig(&kubeconfig)?;
+    }
+    let credentials = keeping.credentials()?;
+    let server = keeping.build(&credentials.ca)?;
+    let stopped = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        let listening = server.serve_https_with(options.listen, credentials).await;
+        let listening =
+            listening.map_err(|error| refuse::serve(error, options.listen, keeping.directory()))?;
+        publish(&mut keeping, &listening, &kubeconfig)?;
+        narrate::serving(&listening.url(), keeping.directory(), &kubeconfig, started.elapsed());
+        signals.ended().await;
+        Ok(())
+    });
+    // Ends every task and with the last of them the store, which closes its file in good order.
+    drop(server);
+    drop(runtime);
+    if stopped.is_ok() {
+        if options.memory {
+            // Its keys went with the server.
+            let _ = std::fs::remove_file(&kubeconfig);
+        }
+        narrate::stopped(keeping.directory());
+    }
+    stopped
+}
+
+/// Lets clients find the way in.
+fn publish(keeping: &mut Keeping, served: &Served, kubeconfig: &Path) -> Result<(), Failure> {
+    write_private(kubeconfig, served.kubeconfig().as_bytes())
+        .map_err(|error| refuse::kubeconfig(error, kubeconfig))?;
+    if let Keeping::Directory(home) = keeping {
+        let holder =
+            Holder { process: std::process::id(), url: served.url(), kubeconfig: kubeconfig.to_owned() };
+        let path = home.directory().to_owned();
+        home.announce(&holder).map_err(|source| refuse::claim(ClaimError::Unusable { path, source }))?;
+    }
+    Ok(())
+}
+
+/// The requests to end.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    /// From here on they no longer kill the process.
+    #[cfg(unix)]
+    fn listen() -> Result<Self, Failure> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let cannot = |error: std::io::Error| Failure::new(error).context("cannot wait for signals");
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate()).map_err(cannot)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(cannot)?,
+        })
+    }
+
+    #[cfg(unix)]
+    async fn ended(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn listen() -> Result<Self, Failure> {
+        Ok(Signals {})
+    }
+
+    #[cfg(not(unix))]
+    async fn ended(&mut self) {
+        // Without a way to be told, it runs until it is killed, which loses nothing.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// The path as it is from any directory; as it was given if that cannot be told.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_that_the_certificate_names_are_taken() {
+        assert!(loopback("127.0.0.1:0").is_ok());
+        assert!(loopback("[::1]:6443").is_ok());
+        assert!(loopback("127.0.0.2:6443").unwrap_err().starts_with("only 127.0.0.1"));
+        assert!(loopback("0.0.0.0:6443").unwrap_err().starts_with("only 127.0.0.1"));
+        assert!(loopback("6443").unwrap_err().starts_with("expected an address"));
+    }
+}

@@ -1,0 +1,135 @@
+//! Why `mainstay up` does not come up, and what helps.
+
+use super::narrate::quoted;
+use crate::failure::Failure;
+use crate::home::{ClaimError, Home};
+use mainstay_apiserver::{BuildError, CredentialsError, DiskError, ServeError};
+use serde::Deserialize;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+const ELSEWHERE: &str = "mainstay up --data DIR keeps the state elsewhere, --memory keeps none";
+
+pub(super) fn no_directory() -> Failure {
+    Failure::new(anyhow::anyhow!("no directory to keep state in: neither XDG_DATA_HOME nor HOME is set"))
+        .next("mainstay up --data DIR, or --memory")
+}
+
+pub(super) fn claim(error: ClaimError) -> Failure {
+    match error {
+        ClaimError::Unusable { .. } => Failure::new(error).next(ELSEWHERE),
+        ClaimError::Taken { path, holder } => {
+            let taken = format!("{} is in use by another `mainstay up`", path.display());
+            let failure = Failure::new(anyhow::anyhow!("{taken}"));
+            let Some(holder) = holder else {
+                return failure.unchanged("that one goes on").next(ELSEWHERE);
+            };
+            let who = format!("process {} serves it at {}", holder.process, holder.url);
+            Failure::new(anyhow::anyhow!(who))
+                .context(taken)
+                .unchanged("that one goes on")
+                .next(format!("export KUBECONFIG={}", quoted(&holder.kubeconfig)))
+        }
+    }
+}
+
+pub(super) fn credentials(error: CredentialsError, home: &Home) -> Failure {
+    let unchanged = format!("the objects in {}", home.directory().display());
+    match &error {
+        CredentialsError::Content { path, .. } => {
+            let next = format!("rm {}, and the next start makes new ones", quoted(path));
+            Failure::new(error).unchanged(unchanged).next(next)
+        }
+        CredentialsError::File { .. } | CredentialsError::Make(_) => {
+            Failure::new(error).unchanged(unchanged).next(ELSEWHERE)
+        }
+    }
+}
+
+pub(super) fn store(error: BuildError, home: &Home) -> Failure {
+    let directory = home.directory().display();
+    let BuildError::Disk(disk) = &error;
+    let next = match disk {
+        DiskError::Directory { .. } => ELSEWHERE.to_owned(),
+        DiskError::InUse { .. } => format!("end the process that has it open, or: {ELSEWHERE}"),
+        DiskError::Format { .. } => format!("use the mainstay that wrote it, or: {ELSEWHERE}"),
+        DiskError::Unreadable { path, .. } | DiskError::Entry { path, .. } => {
+            format!("restore {} from a copy, or: {ELSEWHERE}", quoted(path))
+        }
+    };
+    Failure::new(error).unchanged(format!("everything in {directory}")).next(next)
+}
+
+pub(super) fn serve(error: ServeError, asked: SocketAddr, directory: Option<&Path>) -> Failure {
+    let next = match &error {
+        ServeError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+            let free = SocketAddr::new(asked.ip(), 0);
+            format!("end what uses port {}, or: mainstay up --listen {free}", asked.port())
+        }
+        ServeError::Listen { .. } => "mainstay up --listen 127.0.0.1:0 takes any free port".into(),
+        ServeError::Credentials(_) | ServeError::Tls(_) => match directory {
+            Some(path) => {
+                format!("rm {}, and the next start makes new ones", quoted(&path.join("credentials.json")))
+            }
+            None => "try again".into(),
+        },
+    };
+    let failure = Failure::new(error).next(next);
+    match directory {
+        Some(path) => failure.unchanged(format!("the objects in {}", path.display())),
+        None => failure,
+    }
+}
+
+pub(super) fn kubeconfig(error: io::Error, path: &Path) -> Failure {
+    Failure::new(error)
+        .context(format!("cannot write the kubeconfig {}", path.display()))
+        .next("mainstay up --kubeconfig FILE writes it elsewhere")
+}
+
+/// Refuses to write over a file that somebody else made, most likely a kubeconfig of other clusters.
+pub(super) fn foreign_kubeconfig(path: &Path) -> Result<(), Failure> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(kubeconfig(error, path)),
+    };
+    if is_ours(&text) {
+        return Ok(());
+    }
+    Err(Failure::new(anyhow::anyhow!("it exists and holds something else than a kubeconfig of mainstay"))
+        .context(format!("cannot write the kubeconfig {}", path.display()))
+        .unchanged("that file")
+        .next("name a file of its own; export KUBECONFIG=FILE1:FILE2 makes kubectl read both"))
+}
+
+/// Whether a file is a kubeconfig with no cluster but ours in it.
+fn is_ours(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Config {
+        #[serde(default)]
+        clusters: Vec<Cluster>,
+    }
+    #[derive(Deserialize)]
+    struct Cluster {
+        name: String,
+    }
+    serde_saphyr::from_str::<Config>(text)
+        .is_ok_and(|config| matches!(config.clusters.as_slice(), [cluster] if cluster.name == "mainstay"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kubeconfig_is_ours_if_it_has_no_other_cluster() {
+        let credentials = mainstay_apiserver::Credentials::generate().unwrap();
+        assert!(is_ours(&credentials.kubeconfig("https://127.0.0.1:6443")));
+        assert!(!is_ours("apiVersion: v1\nclusters:\n- name: work\n  cluster: {}\n"));
+        assert!(!is_ours("apiVersion: v1\nclusters:\n- name: mainstay\n- name: work\n"));
+        assert!(!is_ours("shopping list"));
+        assert!(!is_ours(""));
+    }
+}

@@ -1,0 +1,345 @@
+//! `mainstay up` as a person runs it.
+
+mod run;
+
+use expect_test::{Expect, expect};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::{Api, ListParams, ObjectMeta, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use mainstay_testkit::real::client_from;
+use run::{Run, mainstay};
+use std::net::TcpListener;
+use std::path::Path;
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A refused command says this, with the parts that differ from run to run replaced, and ends with 2.
+fn check_refused(mut run: Run, replace: &[(&str, &str)], expected: &Expect) {
+    let ended = run.end();
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stdout.is_empty(), "{ended:?}");
+    let said = replace.iter().fold(ended.stderr, |text, (from, to)| text.replace(from, to));
+    // The system's numbers for its errors differ from system to system.
+    let lines: Vec<_> =
+        said.lines().map(|line| line.split(" (os error ").next().unwrap_or_default()).collect();
+    expected.assert_eq(&(lines.join("\n") + "\n"));
+}
+
+async fn create(kubeconfig: &Path, name: &str) {
+    let map = ConfigMap {
+        metadata: ObjectMeta { name: Some(name.into()), ..ObjectMeta::default() },
+        ..ConfigMap::default()
+    };
+    let maps: Api<ConfigMap> = Api::namespaced(client_from(kubeconfig).await.unwrap(), "default");
+    maps.create(&PostParams::default(), &map).await.unwrap();
+}
+
+async fn exists(kubeconfig: &Path, name: &str) -> bool {
+    let maps: Api<ConfigMap> = Api::namespaced(client_from(kubeconfig).await.unwrap(), "default");
+    maps.get_opt(name).await.unwrap().is_some()
+}
+
+/// Everything in a kubeconfig but where the server is.
+fn identity(kubeconfig: &Path) -> String {
+    let text = std::fs::read_to_string(kubeconfig).unwrap();
+    text.lines().filter(|line| !line.trim_start().starts_with("server:")).collect()
+}
+
+#[tokio::test]
+async fn the_kubeconfigs_token_lets_a_client_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let (run, kubeconfig) = Run::up(&["--data", text(directory.path())]);
+    assert_eq!(kubeconfig, directory.path().join("kubeconfig"));
+    // Installs what TLS is made with; the client itself is not wanted here.
+    client_from(&kubeconfig).await.unwrap();
+
+    let with = async |change: fn(&mut kube::config::AuthInfo)| {
+        let mut parsed = Kubeconfig::read_from(&kubeconfig).unwrap();
+        change(parsed.auth_infos[0].auth_info.as_mut().unwrap());
+        let config = kube::Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await;
+        let client = kube::Client::try_from(config.unwrap()).unwrap();
+        let version = client.apiserver_version().await.unwrap();
+        assert_eq!((version.major.as_str(), version.minor.as_str()), ("1", "36"));
+        Api::<Namespace>::all(client).list(&ListParams::default()).await
+    };
+    let token_only = with(|user| {
+        user.client_certificate_data = None;
+        user.client_key_data = None;
+    });
+    assert!(token_only.await.unwrap().items.len() >= 4);
+    assert!(with(|user| user.token = None).await.is_ok(), "the certificate lets in too");
+    let neither = with(|user| *user = kube::config::AuthInfo::default()).await.unwrap_err();
+    assert!(matches!(neither, kube::Error::Api(status) if status.code == 401));
+    drop(run);
+}
+
+#[test]
+fn it_says_where_things_are_and_what_to_do_and_ends_on_either_signal() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    for signal in ["INT", "TERM"] {
+        let (mut run, kubeconfig) = Run::up(&["--data", text(&state)]);
+        run.signal(signal);
+        let ended = run.end();
+        assert_eq!((ended.code, ended.stdout.as_slice()), (Some(0), &[][..]), "{ended:?}");
+        let server = std::fs::read_to_string(&kubeconfig).unwrap();
+        let url = server.lines().find_map(|line| line.trim().strip_prefix("server: ")).unwrap();
+        let said = ended.stderr.replace(url, "URL").replace(text(&state), "DIR");
+        let (before, after) = said.split_once(" ready in ").unwrap();
+        let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        expect![[r#"
+            Kubernetes v1.36.3 API at URL, ms
+            state in DIR
+            kubeconfig:
+            next, in another terminal:
+              export KUBECONFIG=DIR/kubeconfig
+              kubectl get namespaces
+            Ctrl-C ends it
+            ended; state stays in DIR
+        "#]]
+        .assert_eq(&format!("{before}{after}"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_can_read_keys_or_state() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    let (_run, kubeconfig) = Run::up(&["--data", text(&state)]);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&state), 0o700);
+    for file in [kubeconfig, state.join("credentials.json"), state.join("store.redb")] {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+}
+
+#[tokio::test]
+async fn objects_and_credentials_survive_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["--data", text(directory.path())];
+    let (mut run, kubeconfig) = Run::up(&arguments);
+    create(&kubeconfig, "kept").await;
+    let known = identity(&kubeconfig);
+    run.signal("TERM");
+    assert_eq!(run.end().code, Some(0));
+
+    let (_run, kubeconfig) = Run::up(&arguments);
+    assert!(exists(&kubeconfig, "kept").await);
+    assert_eq!(identity(&kubeconfig), known);
+}
+
+#[tokio::test]
+async fn objects_survive_kill_9() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["--data", text(directory.path())];
+    for round in 0..3 {
+        let (run, kubeconfig) = Run::up(&arguments);
+        for earlier in 0..round {
+            assert!(exists(&kubeconfig, &format!("kept-{earlier}")).await, "round {round}");
+        }
+        create(&kubeconfig, &format!("kept-{round}")).await;
+        run.kill();
+    }
+}
+
+#[tokio::test]
+async fn a_second_one_on_the_same_directory_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (run, kubeconfig) = Run::up(&["--data", text(directory.path())]);
+    let server = std::fs::read_to_string(&kubeconfig).unwrap();
+    let url = server.lines().find_map(|line| line.trim().strip_prefix("server: ")).unwrap();
+    let pid = format!("process {} ", run.id());
+    let second = Run::start(mainstay(&["up", "--listen", "127.0.0.1:0", "--data", text(directory.path())]));
+    check_refused(
+        second,
+        &[(url, "URL"), (text(directory.path()), "DIR"), (&pid, "process PID ")],
+        &expect![[r#"
+            error: DIR is in use by another `mainstay up`
+              process PID serves it at URL
+              unchanged: that one goes on
+              next: export KUBECONFIG=DIR/kubeconfig
+        "#]],
+    );
+    create(&kubeconfig, "still-served").await;
+}
+
+#[test]
+fn a_taken_port_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let address = format!("127.0.0.1:{port}");
+    let directory = tempfile::tempdir().unwrap();
+    check_refused(
+        Run::start(mainstay(&["up", "--data", text(directory.path()), "--listen", &address])),
+        &[(&port, "PORT"), (text(directory.path()), "DIR")],
+        &expect![[r#"
+            error: cannot listen on 127.0.0.1:PORT
+              Address already in use
+              unchanged: the objects in DIR
+              next: end what uses port PORT, or: mainstay up --listen 127.0.0.1:0
+        "#]],
+    );
+}
+
+#[test]
+fn a_directory_that_cannot_be_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    check_refused(
+        Run::start(mainstay(&["up", "--data", text(&file.join("state"))])),
+        &[(text(&file), "FILE")],
+        &expect![[r#"
+            error: cannot keep state in FILE/state
+              Not a directory
+              next: mainstay up --data DIR keeps the state elsewhere, --memory keeps none
+        "#]],
+    );
+}
+
+#[test]
+fn without_a_home_there_is_no_default_directory() {
+    check_refused(
+        Run::start(mainstay(&["up"])),
+        &[],
+        &expect![[r#"
+            error: no directory to keep state in: neither XDG_DATA_HOME nor HOME is set
+              next: mainstay up --data DIR, or --memory
+        "#]],
+    );
+}
+
+#[test]
+fn a_damaged_store_is_refused_and_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("store.redb");
+    std::fs::write(&store, "no store").unwrap();
+    check_refused(
+        Run::start(mainstay(&["up", "--data", text(directory.path())])),
+        &[(text(directory.path()), "DIR")],
+        &expect![[r#"
+            error: the store DIR/store.redb cannot be read; it was left as it is
+              I/O error: Not a redb database: magic number mismatch
+              unchanged: everything in DIR
+              next: restore DIR/store.redb from a copy, or: mainstay up --data DIR keeps the state elsewhere, --memory keeps none
+        "#]],
+    );
+    assert_eq!(std::fs::read_to_string(&store).unwrap(), "no store");
+}
+
+#[test]
+fn a_store_cut_short_is_refused_and_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("store.redb");
+    let (mut run, _) = Run::up(&["--data", text(directory.path())]);
+    run.signal("TERM");
+    run.end();
+    let whole = std::fs::read(&store).unwrap();
+    let half = &whole[..whole.len() / 2];
+    std::fs::write(&store, half).unwrap();
+    check_refused(
+        Run::start(mainstay(&["up", "--data", text(directory.path())])),
+        &[
+            (text(directory.path()), "DIR"),
+            (&half.len().to_string(), "HALF"),
+            (&whole.len().to_string(), "WHOLE"),
+        ],
+        &expect![[r#"
+            error: the store DIR/store.redb cannot be read; it was left as it is
+              DB corrupted: File truncated below stored layout: file_len=HALF, layout_len=WHOLE
+              unchanged: everything in DIR
+              next: restore DIR/store.redb from a copy, or: mainstay up --data DIR keeps the state elsewhere, --memory keeps none
+        "#]],
+    );
+    assert!(std::fs::read(&store).unwrap() == half);
+}
+
+#[test]
+fn damaged_credentials_are_refused_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("credentials.json"), "{}").unwrap();
+    check_refused(
+        Run::start(mainstay(&["up", "--data", text(directory.path())])),
+        &[(text(directory.path()), "DIR")],
+        &expect![[r#"
+            error: DIR/credentials.json does not hold credentials
+              missing field `ca` at line 1 column 2
+              unchanged: the objects in DIR
+              next: rm DIR/credentials.json, and the next start makes new ones
+        "#]],
+    );
+}
+
+#[test]
+fn a_kubeconfig_of_other_clusters_is_not_written_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config");
+    let other = "apiVersion: v1\nkind: Config\nclusters:\n- name: work\n  cluster: {server: https://work}\n";
+    std::fs::write(&file, other).unwrap();
+    check_refused(
+        Run::start(mainstay(&["up", "--memory", "--kubeconfig", text(&file)])),
+        &[(text(&file), "FILE")],
+        &expect![[r#"
+            error: cannot write the kubeconfig FILE
+              it exists and holds something else than a kubeconfig of mainstay
+              unchanged: that file
+              next: name a file of its own; export KUBECONFIG=FILE1:FILE2 makes kubectl read both
+        "#]],
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), other);
+}
+
+#[tokio::test]
+async fn in_memory_nothing_is_left_behind() {
+    let world = tempfile::tempdir().unwrap();
+    let named = world.path().join("named");
+    for arguments in [&[][..], &["--kubeconfig", text(&named)]] {
+        let arguments = [&["up", "--memory", "--listen", "127.0.0.1:0"], arguments].concat();
+        let mut command = mainstay(&arguments);
+        command.env("HOME", world.path()).env("TMPDIR", world.path()).current_dir(world.path());
+        let (mut run, kubeconfig) = Run::up_with(command);
+        assert!(kubeconfig.starts_with(world.path()));
+        create(&kubeconfig, "forgotten").await;
+        run.signal("TERM");
+        let ended = run.end();
+        assert_eq!(ended.code, Some(0));
+        assert!(ended.stderr.ends_with("ended; nothing is kept\n"), "{ended:?}");
+        assert_eq!(std::fs::read_dir(world.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn state_goes_to_the_users_data_directory() {
+    let world = tempfile::tempdir().unwrap();
+    let mut command = mainstay(&["up", "--listen", "127.0.0.1:0"]);
+    command.env("XDG_DATA_HOME", world.path());
+    let (_run, kubeconfig) = Run::up_with(command);
+    assert_eq!(kubeconfig, world.path().join("mainstay/kubeconfig"));
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    for arguments in
+        [&["up", "--memory", "--data", "x"][..], &["up", "--listen", "0.0.0.0:6443"], &["down"], &[]]
+    {
+        let ended = Run::start(mainstay(arguments)).end();
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {ended:?}");
+        assert!(ended.stdout.is_empty(), "{arguments:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn version_and_completion_are_data() {
+    let ended = Run::start(mainstay(&["--version"])).end();
+    assert_eq!(ended.stdout, [concat!("mainstay ", env!("CARGO_PKG_VERSION"))]);
+    for shell in ["bash", "zsh", "fish"] {
+        let ended = Run::start(mainstay(&["completion", shell])).end();
+        assert_eq!(ended.code, Some(0));
+        assert!(ended.stdout.iter().any(|line| line.contains("kubeconfig")), "{shell}");
+        assert!(ended.stderr.is_empty());
+    }
+}
