@@ -94,7 +94,9 @@ async fn rate(caller: &mut Caller, subject: &Subject, operation: &str, times: Op
     let mut read = Value::Null;
     if operation != "create" {
         let path = format!("{path}?fieldManager=bench");
-        read = serde_json::from_slice(&caller.send(Method::PATCH, &path, APPLY, object.to_string().into()).await?)?;
+        read = serde_json::from_slice(
+            &caller.send(Method::PATCH, &path, APPLY, object.to_string().into()).await?,
+        )?;
     }
     let started = Instant::now();
     let mut done = 0;
@@ -109,7 +111,8 @@ async fn rate(caller: &mut Caller, subject: &Subject, operation: &str, times: Op
             "get" => drop(caller.get(&path).await?),
             "update" => {
                 set(&mut read, subject.field, &value);
-                let written = caller.send(Method::PUT, &path, "application/json", read.to_string().into()).await?;
+                let written =
+                    caller.send(Method::PUT, &path, "application/json", read.to_string().into()).await?;
                 read["metadata"]["resourceVersion"] = revision(&written)?.into();
             }
             "merge patch" => {

@@ -51,11 +51,11 @@ pub(crate) async fn mutate(
         Ok(())
     };
     let asked = Asked::about(server, call, operation, dry_run, object);
-    asked
-        .with(server, call, async |attributes, notes| {
-            server.webhooks.mutate(&configurations, attributes, Some(object), old, &fit, notes).await
-        })
-        .await
+    // Asking is rare and its state large: kept apart, it does not weigh on every write.
+    let answer = asked.with(server, call, async |attributes, notes| {
+        server.webhooks.mutate(&configurations, attributes, Some(object), old, &fit, notes).await
+    });
+    Box::pin(answer).await
 }
 
 /// Lets everybody refuse what is about to be stored.
@@ -72,11 +72,11 @@ pub(crate) async fn validate(
         return Ok(());
     }
     let asked = Asked::about(server, call, operation, dry_run, object);
-    asked
-        .with(server, call, async |attributes, notes| {
-            server.webhooks.validate(&configurations, attributes, Some(object), old, notes).await
-        })
-        .await
+    // Asking is rare and its state large: kept apart, it does not weigh on every write.
+    let answer = asked.with(server, call, async |attributes, notes| {
+        server.webhooks.validate(&configurations, attributes, Some(object), old, notes).await
+    });
+    Box::pin(answer).await
 }
 
 /// Lets everybody refuse a deletion.
@@ -100,19 +100,18 @@ pub(crate) async fn delete(
         asked.operation = Verb::Delete;
         asked.name = key.name.to_string();
         asked.options = options.raw.clone();
-        asked
-            .with(server, call, async |attributes, notes| match stage {
-                Stage::Mutating => {
-                    server
-                        .webhooks
-                        .mutate(&configurations, attributes, None, Some(live), &|_| Ok(()), notes)
-                        .await
-                }
-                Stage::Validating => {
-                    server.webhooks.validate(&configurations, attributes, None, Some(live), notes).await
-                }
-            })
-            .await?;
+        let answer = asked.with(server, call, async |attributes, notes| match stage {
+            Stage::Mutating => {
+                server
+                    .webhooks
+                    .mutate(&configurations, attributes, None, Some(live), &|_| Ok(()), notes)
+                    .await
+            }
+            Stage::Validating => {
+                server.webhooks.validate(&configurations, attributes, None, Some(live), notes).await
+            }
+        });
+        Box::pin(answer).await?;
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::admit;
 use crate::allocate;
 use crate::apply::{self, Target, Writer};
 use crate::builtin::rules::Env;
+use crate::builtin::rules::json::inside;
 use crate::field::{FieldError, Path};
 use crate::incoming;
 use crate::kind::Kind;
@@ -526,7 +527,7 @@ fn applied(
     result.map_err(ApiError::from)
 }
 
-/// The text at a pointer, or nothing.
-pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+/// The text at a path, or nothing.
+pub(crate) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
+    inside(value, path).and_then(Value::as_str).unwrap_or_default()
 }
