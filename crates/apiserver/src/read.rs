@@ -4,7 +4,7 @@ use crate::options::{self, At, ListOptions, Resume};
 use crate::respond::{self, ListMeta, Reply};
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{Expired, Key, Object};
+use crate::store::{Expired, Key, Listing, Object};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -81,28 +81,29 @@ pub(crate) fn select(server: &Server, call: &Call, options: &ListOptions) -> Res
         }
     };
     let after = options.resume.as_ref().map(|r| &r.after);
-    let listing = server
-        .store
-        .list(&call.kind.collection, call.namespace.as_deref(), at, after)
-        .map_err(|Expired { .. }| expired(options.resume.as_ref()))?;
-
     let all = options.selection.is_everything();
-    let mut items = Vec::with_capacity(if options.limit == 0 { listing.items.len() } else { options.limit });
-    let mut rest = listing.items.iter();
-    for object in rest.by_ref() {
-        if all || options.selection.selects(&call.kind, object) {
-            items.push(object.clone());
-            if options.limit > 0 && items.len() == options.limit {
-                break;
-            }
-        }
+    let limit = if options.limit == 0 { usize::MAX } else { options.limit };
+    let store = &server.store;
+    let Listing { mut items, revision, mut rest } = store
+        .page(
+            &call.kind.collection,
+            call.namespace.as_deref(),
+            at,
+            after,
+            if all { limit } else { usize::MAX },
+        )
+        .map_err(|Expired { .. }| expired(options.resume.as_ref()))?;
+    if !all {
+        let mut candidates = items.into_iter();
+        let selected = candidates.by_ref().filter(|object| options.selection.selects(&call.kind, object));
+        items = selected.take(limit).collect();
+        rest = candidates.len();
     }
-    let mut meta = ListMeta { revision: listing.revision, ..ListMeta::default() };
+    let mut meta = ListMeta { revision, ..ListMeta::default() };
     // A token is given whenever anything at all is left, selected or not: finding out would mean reading on.
-    if let (true, Some(last)) = (rest.len() > 0 && options.limit > 0, items.last()) {
-        let revision = Some(listing.revision);
-        meta.token = Some(Resume { revision, after: last.key.clone() }.token());
-        meta.remaining = all.then_some(rest.len());
+    if let (true, Some(last)) = (rest > 0 && options.limit > 0, items.last()) {
+        meta.token = Some(Resume { revision: Some(revision), after: last.key.clone() }.token());
+        meta.remaining = all.then_some(rest);
     }
     Ok(Page { items, meta })
 }

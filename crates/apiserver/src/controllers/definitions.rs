@@ -62,7 +62,11 @@ impl Definitions {
     }
 
     fn is_terminating(&self, name: &str) -> bool {
-        let deleted = |object: &Arc<Object>| object.value().pointer("/metadata/deletionTimestamp").is_some();
+        // Asked for every object of a custom kind, so definitions that live are told by their text.
+        let deleted = |object: &Arc<Object>| {
+            object.mentions("\"deletionTimestamp\"")
+                && object.value().pointer("/metadata/deletionTimestamp").is_some()
+        };
         self.known.get(name).is_some_and(deleted)
     }
 

@@ -22,7 +22,7 @@ use disk::Disk;
 use object::{Draft, Placed};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds as _};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::watch;
 
@@ -76,6 +76,8 @@ pub(crate) struct Listing {
     pub items: Vec<Arc<Object>>,
     /// The revision they are all as of.
     pub revision: Revision,
+    /// How many come after them.
+    pub rest: usize,
 }
 
 /// How much history is kept.
@@ -218,45 +220,62 @@ impl Store {
         at: Option<Revision>,
         after: Option<&Key>,
     ) -> Result<Listing, Expired> {
+        self.page(id, namespace, at, after, usize::MAX)
+    }
+
+    /// The first `limit` of those.
+    pub(crate) fn page(
+        &self,
+        id: &CollectionId,
+        namespace: Option<&str>,
+        at: Option<Revision>,
+        after: Option<&Key>,
+        limit: usize,
+    ) -> Result<Listing, Expired> {
         let state = self.read();
         let revision = at.unwrap_or(state.revision);
         if revision < state.compacted {
             return Err(Expired { oldest: state.compacted });
         }
         let Some(collection) = state.collections.get(id) else {
-            return Ok(Listing { items: Vec::new(), revision });
+            return Ok(Listing { items: Vec::new(), revision, rest: 0 });
         };
-        let inside = |key: &Key| namespace.is_none_or(|ns| *key.namespace == *ns);
+        // A place in another namespace is before or after everything.
+        if let (Some(after), Some(namespace)) = (after, namespace)
+            && *after.namespace != *namespace
+        {
+            return Ok(Listing { items: Vec::new(), revision, rest: 0 });
+        }
         let start = match (after, namespace) {
             (Some(key), _) => Bound::Excluded(key.clone()),
             (None, Some(ns)) => Bound::Included(Key::new(ns, "")),
             (None, None) => Bound::Unbounded,
         };
-        let newest = collection.objects.range::<Key, _>((start.as_ref(), Bound::Unbounded));
-        let newest = newest.map(|Placed(object)| object).take_while(|object| inside(&object.key));
-        if revision == state.revision {
-            return Ok(Listing { items: newest.cloned().collect(), revision });
+        // No namespace is in order between another and that one with a zero behind it.
+        let end = namespace.map_or(Bound::Unbounded, |ns| Bound::Excluded(Key::new(&format!("{ns}\0"), "")));
+        let newest = collection.objects.range::<Key, _>((start.as_ref(), end.as_ref()));
+        let mut newest = newest.map(|Placed(object)| object);
+        let changed = collection.position_after(revision);
+        if changed == collection.events.len() {
+            let items = newest.by_ref().take(limit).cloned().collect();
+            return Ok(Listing { items, revision, rest: newest.count() });
         }
         // What each key changed since then held at that time.
         let mut past: BTreeMap<&Key, Option<&Arc<Object>>> = BTreeMap::new();
-        for event in collection.events.range(collection.position_after(revision)..) {
+        for event in collection.events.range(changed..) {
             past.entry(&event.object.key).or_insert(event.previous.as_ref());
         }
         let mut items: BTreeMap<&Key, Arc<Object>> = newest
             .filter(|object| !past.contains_key(&object.key))
             .map(|object| (&object.key, object.clone()))
             .collect();
-        let begins = |key: &Key| match &start {
-            Bound::Included(from) => key >= from,
-            Bound::Excluded(from) => key > from,
-            Bound::Unbounded => true,
-        };
         for (key, object) in past {
-            if let (Some(object), true, true) = (object, inside(key), begins(key)) {
+            if let (Some(object), true) = (object, (start.as_ref(), end.as_ref()).contains(key)) {
                 items.insert(key, object.clone());
             }
         }
-        Ok(Listing { items: items.into_values().collect(), revision })
+        let rest = items.len().saturating_sub(limit);
+        Ok(Listing { items: items.into_values().take(limit).collect(), revision, rest })
     }
 
     /// Writes `tree`, or removes the object whose last state it is, if the object still is at revision
@@ -275,15 +294,13 @@ impl Store {
         let draft = Draft::of(tree).map_err(|e| Refused::Disk(e.to_string()))?;
         let mut guard = self.write();
         let state = &mut *guard;
-        let previous = state.collections.get(id).and_then(|c| c.get(key));
+        let key = state.shared_key(id, key);
+        let previous = state.collections.get(id).and_then(|c| c.get(&key));
         if previous.as_ref().map(|o| o.revision) != expected {
             return Err(Refused::Changed(previous));
         }
         let revision = state.revision + 1;
-        let key = match &previous {
-            Some(previous) => previous.key.clone(),
-            None => state.new_key(id, key),
-        };
+        let key = previous.as_ref().map_or(key, |previous| previous.key.clone());
         let object = Arc::new(Object::new(key, revision, draft.text(revision)));
         state.record(id, Arc::new(Event::new(object.clone(), previous, fate)));
         state.compact(self.retention);
@@ -452,9 +469,9 @@ impl State {
         }
     }
 
-    /// A key for an object to keep. Most objects come into the namespace of the one before, and share the
-    /// text of its name.
-    fn new_key(&self, id: &CollectionId, key: &Key) -> Key {
+    /// A key for an object to keep. Most writes are to the namespace of the one before, and share the text of
+    /// its name.
+    fn shared_key(&self, id: &CollectionId, key: &Key) -> Key {
         let before = self.collections.get(id).and_then(|collection| collection.events.back());
         match before.map(|event| &event.object.key.namespace) {
             Some(namespace) if *namespace == key.namespace => {

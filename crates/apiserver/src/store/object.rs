@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// An object's place in its collection. Ordered as lists are: by namespace, then name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// Empty for cluster-scoped objects.
     pub namespace: Arc<str>,
@@ -19,6 +19,24 @@ pub(crate) struct Key {
 impl Key {
     pub(crate) fn new(namespace: &str, name: &str) -> Self {
         Key { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Keys of a namespace mostly share its text, and then need not compare it.
+        let namespaces = if Arc::ptr_eq(&self.namespace, &other.namespace) {
+            Ordering::Equal
+        } else {
+            self.namespace.cmp(&other.namespace)
+        };
+        namespaces.then_with(|| self.name.cmp(&other.name))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

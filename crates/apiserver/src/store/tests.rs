@@ -36,6 +36,11 @@ fn an_old_revision_lists_as_it_was() {
     let after = Key::new("ns", "a");
     assert_eq!(names(&store.list(&pods(), Some("ns"), Some(then), Some(&after)).unwrap()), ["b=1"]);
     assert!(names(&store.list(&pods(), Some("other"), Some(then), None).unwrap()).is_empty());
+    assert!(names(&store.list(&pods(), Some("other"), None, Some(&after)).unwrap()).is_empty());
+    let page = store.page(&pods(), Some("ns"), None, None, 1).unwrap();
+    assert_eq!((names(&page), page.rest), (vec!["a=2".to_owned()], 1));
+    let page = store.page(&pods(), None, Some(then), None, 1).unwrap();
+    assert_eq!((names(&page), page.rest), (vec!["a=1".to_owned()], 1));
 }
 
 #[test]
