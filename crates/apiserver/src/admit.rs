@@ -3,7 +3,8 @@
 //! First what is compiled in (namespaces must exist and live on, pods get their account and tolerations,
 //! claims their class), then the webhooks that are configured.
 
-use crate::admission::{Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served, UserInfo};
+use crate::admission::{Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served};
+use crate::apply;
 use crate::builtin::rules::Env;
 use crate::builtin::rules::objects::{claim, class_defaults, priority_class};
 use crate::builtin::rules::pod::admit as pod;
@@ -50,12 +51,17 @@ pub(crate) async fn mutate(
         strategy::default(&call.kind, object);
         Ok(())
     };
+    let managers = object.pointer("/metadata/managedFields").cloned();
     let asked = Asked::about(server, call, operation, dry_run, object);
     asked
         .with(server, call, async |attributes, notes| {
-            server.webhooks.mutate(&configurations, attributes, Some(object), old, &fit, notes).await
+            server.webhooks.mutate(&configurations, attributes, Some(&mut *object), old, &fit, notes).await
         })
-        .await
+        .await?;
+    if let Some(warning) = apply::undo_unreadable(managers, object) {
+        call.warn(warning);
+    }
+    Ok(())
 }
 
 /// Lets everybody refuse what is about to be stored.
@@ -150,7 +156,6 @@ struct Asked {
     name: String,
     namespace: String,
     namespace_object: Option<Value>,
-    user: UserInfo,
     dry_run: bool,
     options: Value,
 }
@@ -177,11 +182,6 @@ impl Asked {
             namespace: if is_namespace { name.clone() } else { call.namespace().to_owned() },
             name,
             namespace_object: namespace_object(server, call, object),
-            user: UserInfo {
-                name: call.user.name.clone(),
-                uid: String::new(),
-                groups: call.user.groups.clone(),
-            },
             dry_run,
             options,
         }
@@ -201,7 +201,7 @@ impl Asked {
             .into_iter()
             .filter(|other| other.collection == kind.collection && other.api_version != kind.api_version)
             .collect();
-        let served: Vec<Served<'_>> = others.iter().map(|other| served(other)).collect();
+        let forms: Vec<Served<'_>> = others.iter().map(|other| served_as(other)).collect();
         let convert = |object: &Value, to: Gvk<'_>| {
             let from = server.registry.of_kind(
                 &kind.group,
@@ -209,7 +209,7 @@ impl Asked {
                 &kind.kind,
             );
             let to = server.registry.of_kind(to.group, to.version, to.kind);
-            let converted = from.zip(to).and_then(|(from, to)| to.from_version(&from, object.clone()));
+            let converted = from.zip(to).and_then(|(from, to)| to.converted_from(&from, object.clone()));
             converted.ok_or_else(ApiError::no_such_resource)
         };
         let own = served_as(kind);
@@ -221,20 +221,16 @@ impl Asked {
             namespace: &self.namespace,
             name: &self.name,
             namespace_object: self.namespace_object.as_ref(),
-            user: &self.user,
+            user: &call.user,
             dry_run: self.dry_run,
             options: &self.options,
-            equivalents: Equivalents { served: &served, convert: &convert },
+            equivalents: Equivalents { served: &forms, convert: &convert },
         };
         let mut notes = Notes::default();
         let answer = ask(&attributes, &mut notes).await;
         notes.warnings.into_iter().for_each(|warning| call.warn(warning));
         answer
     }
-}
-
-fn served(kind: &std::sync::Arc<Kind>) -> Served<'_> {
-    served_as(kind)
 }
 
 fn served_as(kind: &Kind) -> Served<'_> {

@@ -227,9 +227,8 @@ async fn delete_key(
                 }
                 continue;
             }
-            Decision::MarkThenRemove(tree) => (tree, Fate::Removed),
+            Decision::MarkThenRemove(tree) | Decision::Remove(tree) => (tree, Fate::Removed),
             Decision::Mark(tree) => (tree, Fate::Kept),
-            Decision::Remove(tree) => (tree, Fate::Removed),
         };
         if options.dry_run {
             return Ok(Deleted::DryRun(tree, fate == Fate::Removed));
@@ -243,7 +242,12 @@ async fn delete_key(
     }
 }
 
-fn check_preconditions(kind: &Kind, live: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
+/// Refuses to delete another object, or another state of it, than the one meant.
+pub(crate) fn check_preconditions(
+    kind: &Kind,
+    live: &Value,
+    options: &DeleteOptions,
+) -> Result<(), ApiError> {
     let name = text(live, "/metadata/name");
     let conflict = |why: &str| Err(ApiError::conflict(&kind.subject(), name, why));
     let uid = text(live, "/metadata/uid");

@@ -14,7 +14,7 @@ use crate::server::{Call, Server, User};
 use crate::status::ApiError;
 use crate::strategy::Part;
 use crate::subresource::{SubresourceProvider, SubresourceRequest};
-use crate::write::{self, Change, text};
+use crate::write::{self, Change, Written, text};
 use crate::{incoming, read, scale};
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -138,11 +138,11 @@ async fn evict(server: &Server, call: &Call) -> Result<Reply, ApiError> {
                 if if_unchanged && options.version.is_none() {
                     options.version = Some(stored.revision.to_string());
                 }
-                return finish_eviction(server, &inner, &options).await;
+                return finish_eviction(server, &inner, options, &env).await;
             }
             Eviction::Pay(budget) => {
                 if options.dry_run || pay(server, call, budget).await? {
-                    return finish_eviction(server, &inner, &options).await;
+                    return finish_eviction(server, &inner, options, &env).await;
                 }
             }
         }
@@ -153,8 +153,29 @@ async fn evict(server: &Server, call: &Call) -> Result<Reply, ApiError> {
 /// How often an eviction is decided again because its budget has changed.
 const EVICTION_TRIES: usize = 16;
 
-async fn finish_eviction(server: &Server, call: &Call, options: &DeleteOptions) -> Result<Reply, ApiError> {
-    delete::delete_object(server, call, call.name(), options).await?;
+/// Marks the pod as evicted, which whoever watches it can see, and deletes it.
+async fn finish_eviction(
+    server: &Server,
+    call: &Call,
+    mut options: DeleteOptions,
+    env: &Env<'_>,
+) -> Result<Reply, ApiError> {
+    if !options.dry_run {
+        let marked = |live: &Value| {
+            delete::check_preconditions(&call.kind, live, &options)?;
+            let mut pod = live.clone();
+            pod::eviction::mark_evicted(&mut pod, env);
+            Ok(pod)
+        };
+        let inner = call.retarget(call.kind.clone(), call.name(), Some("status"));
+        let how = WriteOptions::read(&Query::default(), "UpdateOptions", false)?;
+        let change = Change::Tracked(&marked);
+        let (written, _) = write::update(server, &inner, &how, Part::Status, change, false).await?;
+        if let (Some(version), Written::Stored(pod)) = (&mut options.version, &written) {
+            *version = pod.revision.to_string();
+        }
+    }
+    delete::delete_object(server, call, call.name(), &options).await?;
     Ok(Reply::json(201, &created()))
 }
 

@@ -217,25 +217,25 @@ impl Watch {
     /// Waits for a change, the time for a bookmark, or the end.
     async fn wait(&mut self) {
         enum Woken {
-            ByChange,
-            ByEnd,
-            ByAlarm,
+            Change,
+            End,
+            Alarm,
         }
         let woken = tokio::select! {
             biased;
-            () = self.follower.changed() => Woken::ByChange,
-            _ = self.closed.wait_for(|closed| *closed) => Woken::ByEnd,
-            () = self.alarm.as_mut() => Woken::ByAlarm,
+            () = self.follower.changed() => Woken::Change,
+            _ = self.closed.wait_for(|closed| *closed) => Woken::End,
+            () = self.alarm.as_mut() => Woken::Alarm,
         };
         let now = Instant::now();
         match woken {
-            Woken::ByChange => {}
-            Woken::ByEnd => self.done = true,
-            Woken::ByAlarm if now >= self.deadline => {
+            Woken::Change => {}
+            Woken::End => self.done = true,
+            Woken::Alarm if now >= self.deadline => {
                 self.done = true;
                 self.push_bookmark();
             }
-            Woken::ByAlarm => {
+            Woken::Alarm => {
                 self.alarm.as_mut().reset(self.deadline.min(now + BOOKMARK_EVERY));
                 self.push_bookmark();
             }

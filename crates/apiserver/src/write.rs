@@ -152,7 +152,9 @@ async fn store_new(
     let kind = &*call.kind;
     strategy::check_create(kind, object, call)?;
     if let Some(builtin) = kind.builtin() {
-        (builtin.rules.warnings)(object, None).into_iter().for_each(|w| call.warn(w));
+        for warning in (builtin.rules.warnings)(object, None) {
+            call.warn(warning);
+        }
     }
     admit::validate(server, call, admit::Operation::Create, options.dry_run, object, None).await?;
     let name = text(object, "/metadata/name").to_owned();
@@ -226,8 +228,8 @@ pub(crate) async fn replace(server: &Server, call: &Call, part: Part) -> Result<
     let object = incoming::object(call, &options)?;
     incoming::check_name(call, &object)?;
     let creates = part == Part::Main && call.kind.builtin().is_some_and(|b| b.created_by_update);
-    let (written, created) = update(server, call, &options, part, Change::Replace(object), creates).await?;
-    written.reply(server, call, if created { 201 } else { 200 }).await
+    let (written, new) = update(server, call, &options, part, Change::Replace(object), creates).await?;
+    written.reply(server, call, if new { 201 } else { 200 }).await
 }
 
 /// PATCH of an object, or of a part of it.
@@ -439,7 +441,9 @@ async fn finish(
     allocate::on_update(server, kind, &mut new, live, options.dry_run)?;
     strategy::check_update(kind, part, &new, live, call)?;
     if let (Part::Main, Some(builtin)) = (part, kind.builtin()) {
-        (builtin.rules.warnings)(&new, Some(live)).into_iter().for_each(|w| call.warn(w));
+        for warning in (builtin.rules.warnings)(&new, Some(live)) {
+            call.warn(warning);
+        }
     }
     admit::validate(server, call, admit::Operation::Update, options.dry_run, &new, Some(live)).await?;
     if options.dry_run {
@@ -488,7 +492,7 @@ fn with_target<R>(server: &Server, kind: &Kind, part: Part, with: impl FnOnce(&T
     let convert = |value: &Value, api_version: &str| {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let other = server.registry.find(group, version, &kind.plural).filter(|_| group == kind.group)?;
-        Some((other.from_version(kind, value.clone())?, other.owned_schema().clone()))
+        Some((other.converted_from(kind, value.clone())?, other.owned_schema().clone()))
     };
     let reset = strategy::reset_fields(kind, part);
     let schema = kind.owned_schema();

@@ -1,7 +1,8 @@
 //! `AdmissionReview`: what a webhook is sent, and what its answer says.
 
-use super::{Attributes, Gvk, Gvr, Operation, Served, UserInfo};
+use super::{Attributes, Gvk, Gvr, Operation, Served};
 use crate::field::go_quote;
+use crate::server::UserInfo;
 use crate::status::ApiError;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -66,7 +67,7 @@ struct Asked<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'a str,
     operation: Operation,
-    user_info: &'a UserInfo,
+    user_info: UserInfo<'a>,
     object: Option<&'a Value>,
     old_object: Option<&'a Value>,
     dry_run: bool,
@@ -86,7 +87,7 @@ impl<'a> Asked<'a> {
             name: attributes.name,
             namespace: attributes.namespace,
             operation: attributes.operation,
-            user_info: attributes.user,
+            user_info: attributes.user.info(),
             object: None,
             old_object: None,
             dry_run: attributes.dry_run,

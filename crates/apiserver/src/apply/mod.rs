@@ -43,11 +43,8 @@ mod set;
 mod tests;
 mod validate;
 
-#[allow(unused_imports)] // scaffold: goes when the service uses them
 pub(crate) use checks::{undo_unreadable, validate_managed_fields};
-#[allow(unused_imports)]
 pub(crate) use name::{manager_name, validate_manager_name};
-#[allow(unused_imports)]
 pub(crate) use scale::{managers_of_scale, managers_of_scaled};
 pub(crate) use set::FieldSet;
 

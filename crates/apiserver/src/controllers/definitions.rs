@@ -103,9 +103,9 @@ impl Definitions {
             let edit = |object: &mut Value| object["status"] = status.clone();
             return change(server, kind, &object.key, Part::Status, WHO, &edit).await.is_ok();
         }
-        let served = crd::condition_is_true(&definition, "Established")
+        let established = crd::condition_is_true(&definition, "Established")
             && crd::condition_is_true(&definition, "NamesAccepted");
-        let kinds = if served { kinds(&definition, object.revision, server) } else { Vec::new() };
+        let kinds = if established { kinds(&definition, object.revision, server) } else { Vec::new() };
         server.registry.serve(name, kinds);
         !deleting || clean_up(server, kind, &definition, &object.key).await
     }

@@ -53,29 +53,25 @@ async fn run(server: Weak<Server>, mut state: Controllers, mut position: Revisio
     drop(strong);
     loop {
         let Some(strong) = server.upgrade() else { return };
-        match strong.store.events_after(position) {
-            Ok(events) => {
-                for (id, event) in &events {
-                    position = event.revision;
-                    state.observe(&strong, id, event);
-                }
-                if !events.is_empty() || state.due {
-                    state.due = false;
-                    state.act(&strong).await;
-                    continue;
-                }
-            }
+        let Ok(events) = strong.store.events_after(position) else {
             // Too far behind: look at everything afresh.
-            Err(_) => {
-                state = Controllers::default();
-                position = state.start(&strong).await;
-                continue;
-            }
+            state = Controllers::default();
+            position = state.start(&strong).await;
+            continue;
+        };
+        for (id, event) in &events {
+            position = event.revision;
+            state.observe(&strong, id, event);
+        }
+        if !events.is_empty() || state.due {
+            state.due = false;
+            state.act(&strong).await;
+            continue;
         }
         let retrying = state.is_retrying();
         drop(strong);
         tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return },
+            more = changes.changed() => if more.is_err() { return },
             () = tokio::time::sleep(RETRY), if retrying => state.due = true,
         }
     }

@@ -150,18 +150,3 @@ fn whole(float: f64) -> Option<i64> {
     #[allow(clippy::cast_possible_truncation)] // in range, and whole
     (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64)
 }
-
-/// Turns whole floats into integers, in a tree that was not read by this module.
-pub(crate) fn normalise_numbers(value: &mut Value) {
-    match value {
-        Value::Number(number) => {
-            let float = number.as_f64().filter(|_| number.is_f64());
-            if let Some(int) = float.and_then(whole) {
-                *number = int.into();
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(normalise_numbers),
-        Value::Object(map) => map.values_mut().for_each(normalise_numbers),
-        _ => {}
-    }
-}

@@ -12,11 +12,10 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use json::normalise_numbers;
-
 use crate::field::go_quote;
 use crate::status::ApiError;
 use serde_json::Value;
+use std::fmt::Write as _;
 
 /// How deep objects may be nested.
 pub(crate) const MAX_DEPTH: usize = 120;
@@ -162,26 +161,6 @@ pub(crate) fn cannot_handle(kind: &str, version: &str, wanted_kind: &str, why: &
     ApiError::bad_request(format!("{kind} in version {version} cannot be handled as a {wanted_kind}: {why}"))
 }
 
-/// 400 for `fieldValidation=Strict`: repeated fields as decoding found them, then unknown ones by path.
-/// None if there is nothing to refuse.
-pub(crate) fn strict_error(
-    kind: &str,
-    version: &str,
-    decoded: &Decoded,
-    unknown: &[String],
-) -> Option<ApiError> {
-    let mut sentences = decoded.strict_errors.clone();
-    sentences.extend(unknown.iter().map(|path| unknown_field(path)));
-    let why = format!("strict decoding error: {}", sentences.join(", "));
-    (!sentences.is_empty()).then(|| cannot_handle(kind, version, kind, &why))
-}
-
-/// The warnings that `fieldValidation=Warn` gives for the same.
-pub(crate) fn strict_warnings(decoded: &Decoded, unknown: &[String]) -> Vec<String> {
-    let unknown = unknown.iter().map(|path| unknown_field(path));
-    decoded.warnings.iter().cloned().chain(unknown).collect()
-}
-
 /// `unknown field "spec.x"`. The path is not escaped.
 pub(crate) fn unknown_field(path: &str) -> String {
     format!("unknown field \"{path}\"")
@@ -195,8 +174,12 @@ fn summary(body: &[u8]) -> String {
         None => "<empty>".to_owned(),
         Some(b'{') => format!("{}{more}", String::from_utf8_lossy(head)),
         Some(_) => {
-            let hex: String = head.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{hex}{more}")
+            let mut hex = String::new();
+            for byte in head {
+                // Writing to a String cannot fail.
+                let _ = write!(hex, "{byte:02x}");
+            }
+            hex + more
         }
     }
 }

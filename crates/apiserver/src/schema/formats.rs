@@ -211,10 +211,7 @@ fn is_request_uri(text: &str) -> bool {
     if text == "*" {
         return true;
     }
-    let (scheme, rest) = match split_scheme(text) {
-        Some(parts) => parts,
-        None => return false,
-    };
+    let Some((scheme, rest)) = split_scheme(text) else { return false };
     let (rest, query_free) = rest.split_once('?').map_or((rest, true), |(rest, _)| (rest, false));
     if !rest.starts_with('/') {
         // `mailto:a@b` is opaque and taken as it is.
@@ -284,7 +281,7 @@ fn is_isbn10(text: &str) -> bool {
         _ => return false,
     };
     let sum: u32 = (1..).zip(body).map(|(weight, digit)| weight * u32::from(digit - b'0')).sum();
-    (sum + 10 * check) % 11 == 0
+    (sum + 10 * check).is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {
@@ -294,7 +291,7 @@ fn is_isbn13(text: &str) -> bool {
     }
     let sum: u32 =
         [1, 3].into_iter().cycle().zip(&digits).map(|(weight, digit)| weight * u32::from(digit - b'0')).sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 fn without_spaces_and_dashes(text: &str) -> Vec<u8> {
@@ -312,7 +309,7 @@ fn is_credit_card(text: &str) -> bool {
             value / 10 + value % 10
         })
         .sum();
-    CREDIT_CARD.is_match(&digits) && luhn % 10 == 0
+    CREDIT_CARD.is_match(&digits) && luhn.is_multiple_of(10)
 }
 
 /// `2006-01-02`, a day that exists.

@@ -112,10 +112,10 @@ pub(super) fn decode(
     unknown: &mut Vec<String>,
 ) -> Result<Value, String> {
     let mut decoder = Decoder { unknown, owner: "", fields: Vec::new(), error: None };
-    let decoded = decoder.value(value, shape, at);
+    let written = decoder.value(value, shape, at);
     match decoder.error {
         Some(error) => Err(error),
-        None => Ok(decoded.unwrap_or_else(|| Value::Object(Map::new()))),
+        None => Ok(written.unwrap_or_else(|| Value::Object(Map::new()))),
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) fn is_json_integer(float: f64) -> bool {
     }
     let difference = (float - float.trunc()).abs();
     let size = float.abs() + float.trunc().abs();
-    float == float.trunc() || difference < 1e-9 * size
+    difference == 0.0 || difference < 1e-9 * size
 }
 
 /// The range of a number's type and format.

@@ -86,11 +86,6 @@ impl LabelSelector {
         self.requirements.is_empty()
     }
 
-    /// The requirements, sorted by key.
-    pub(crate) fn requirements(&self) -> &[Requirement] {
-        &self.requirements
-    }
-
     /// Whether an object with these labels is selected; none is the same as no labels.
     pub(crate) fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
         self.requirements.iter().all(|requirement| {

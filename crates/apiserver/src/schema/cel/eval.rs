@@ -74,6 +74,7 @@ fn size(context: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<i64,
     Ok(i64::try_from(size).unwrap_or(i64::MAX))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the evaluator hands arguments over so")]
 fn matches(
     context: &FunctionContext<'_, '_>,
     This(this): This<Arc<String>>,
