@@ -252,7 +252,7 @@ fn paths(catalog: &Catalog<'_>) -> Value {
 
 fn openapi_v2(request: &Request<Bytes>) -> Reply {
     let accept = request.headers().get(header::ACCEPT).and_then(|h| h.to_str().ok()).unwrap_or_default();
-    if accept.contains(openapi::v2::PROTOBUF) {
+    if openapi::v2::wants_protobuf(accept) {
         let message: Bytes = openapi::v2::document_protobuf(KUBERNETES_VERSION).into();
         return Reply::new(200, Body::whole(message), openapi::v2::PROTOBUF);
     }

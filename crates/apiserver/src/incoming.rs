@@ -293,7 +293,8 @@ pub(crate) fn read_patch(call: &Call, form: PatchForm) -> Result<Patch, ApiError
     let decoded = decode::parse(&call.body, Encoding::Json).map_err(|error| match error {
         Unreadable::Syntax(why) | Unreadable::Value(why) => {
             let why = why.strip_prefix("couldn't get version/kind; json parse error: ").unwrap_or(&why);
-            ApiError::bad_request(format!("error decoding patch: {why}"))
+            let prefix = if form == PatchForm::Strategic { "" } else { "error decoding patch: " };
+            ApiError::bad_request(format!("{prefix}{why}"))
         }
     })?;
     let Decoded { value, strict_errors, warnings } = decoded;

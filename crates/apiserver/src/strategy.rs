@@ -11,6 +11,7 @@ use crate::builtin::rules::pod::ephemeral;
 use crate::builtin::rules::{Env, names};
 use crate::field::FieldError;
 use crate::kind::{Kind, Nature};
+use crate::replicas;
 use crate::schema;
 use crate::server::Call;
 use crate::status::ApiError;
@@ -160,7 +161,8 @@ pub(crate) fn check_create(kind: &Kind, object: &Value, call: &Call) -> Result<(
         }
         Nature::Custom(custom) => {
             validate_object_meta(object, kind.namespaced, names::dns1123_subdomain, &mut errors);
-            take(schema::validate(object, None, &custom.schema), call, &mut errors);
+            let scaled = replicas::check(object, custom.scale.as_ref());
+            take(schema::validate(object, None, &custom.schema, scaled), call, &mut errors);
         }
     }
     refuse(kind, object, &errors)?;
@@ -193,10 +195,12 @@ pub(crate) fn check_update(
         (Nature::Builtin(_), Part::Other("binding")) => {}
         (Nature::Builtin(builtin), _) => (builtin.rules.validate_update)(new, old, &mut errors),
         (Nature::Custom(custom), Part::Status) => {
-            take(schema::validate_status(new, old, &custom.schema), call, &mut errors);
+            let scaled = replicas::check_status(new, custom.scale.as_ref());
+            take(schema::validate_status(new, old, &custom.schema, scaled), call, &mut errors);
         }
         (Nature::Custom(custom), _) => {
-            take(schema::validate(new, Some(old), &custom.schema), call, &mut errors);
+            let scaled = replicas::check(new, custom.scale.as_ref());
+            take(schema::validate(new, Some(old), &custom.schema, scaled), call, &mut errors);
         }
     }
     refuse(kind, new, &errors)

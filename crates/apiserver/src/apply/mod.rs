@@ -28,7 +28,7 @@ mod checks;
 mod compare;
 mod conflict;
 mod fields;
-mod go;
+pub(crate) mod go;
 mod last_applied;
 mod managers;
 mod merge;

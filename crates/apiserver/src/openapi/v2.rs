@@ -6,8 +6,15 @@
 
 use serde_json::{Value, json};
 
-/// The content type in which clients of Go ask for it.
-pub(crate) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// The content type of the protobuf form.
+pub(crate) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+/// The name by which clients of Go still ask for it, which is none that they could read in an answer.
+const PROTOBUF_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+/// Whether a client wants the protobuf form.
+pub(crate) fn wants_protobuf(accept: &str) -> bool {
+    accept.contains(PROTOBUF) || accept.contains(PROTOBUF_ASKED)
+}
 
 const TITLE: &str = "Kubernetes";
 const DESCRIPTION: &str = "Kinds are described by the documents under /openapi/v3.";

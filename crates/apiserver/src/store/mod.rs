@@ -12,6 +12,7 @@
 
 pub(crate) mod disk;
 mod object;
+mod tentative;
 #[cfg(test)]
 mod tests;
 
@@ -179,12 +180,16 @@ impl Store {
             return Ok(());
         }
         let mut durable = self.durable.subscribe();
-        let gone = |_| Refused::Disk("the store is closed".into());
-        durable.wait_for(|at| *at >= revision || self.failed()).await.map_err(gone)?;
-        if *self.durable.borrow() >= revision {
-            return Ok(());
+        loop {
+            if *durable.borrow_and_update() >= revision {
+                return Ok(());
+            }
+            // Only when a write has been taken back is its fate known, and does nobody else see it any more.
+            if self.failed() && self.revision() < revision {
+                return Err(Refused::Disk(self.failure()));
+            }
+            durable.changed().await.map_err(|_| Refused::Disk("the store is closed".into()))?;
         }
-        Err(Refused::Disk(self.failure()))
     }
 
     fn failed(&self) -> bool {

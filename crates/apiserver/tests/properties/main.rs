@@ -130,10 +130,8 @@ fn a_dry_run_changes_nothing() {
         }
         let settled = settle(&server).await;
         for request in &dry {
-            let request = request.clone().with_query("dryRun=All");
-            send(&server, &request)
-                .await
-                .map_err(|why| TestCaseError::fail(format!("{request:?}: {why}")))?;
+            let request = request.clone().dry();
+            send(&server, &request).await.map_err(|why| TestCaseError::fail(format!("{request:?}: {why}")))?;
             proptest::prop_assert_eq!(server.revision(), settled, "changed by {:?}", request);
         }
         Ok(())

@@ -150,7 +150,9 @@ async fn derived_schemas_default_and_validate() {
     for_each_cluster(async |cluster| {
         define(&cluster.client()).await;
         let shelves: Api<Shelf> = Api::namespaced(cluster.client(), cluster.namespace());
-        let bare = json!({"apiVersion": "testing.mainstay.dev/v1", "kind": "Shelf", "spec": {"books": 1}});
+        let bare = json!({
+            "apiVersion": "testing.mainstay.dev/v1", "kind": "Shelf", "metadata": {"name": "s"}, "spec": {"books": 1},
+        });
         let created = shelves.patch("s", &PatchParams::apply("tester"), &Patch::Apply(&bare)).await.unwrap();
         assert_eq!(created.spec.title, "untitled");
         assert_eq!(shelves.get_scale("s").await.unwrap().spec.unwrap().replicas, Some(1));

@@ -27,6 +27,10 @@ await() {
     cat "$1" >&2
     return 1
 }
+# structure: of what `kubectl explain` prints, the fields and their types without the prose.
+structure() {
+    grep -E '^[A-Z]+:|^ *[A-Za-z]+[[:space:]]+<'
+}
 "#;
 
 /// What each command answered, normalised.
