@@ -216,7 +216,7 @@ fn aliases_cannot_blow_up() {
     let mut body = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
     for level in 1..12 {
         let items = vec![format!("*a{}", level - 1); 10].join(",");
-        body.push_str(&format!("a{level}: &a{level} [{items}]\n"));
+        writeln!(body, "a{level}: &a{level} [{items}]").unwrap();
     }
     let error = parse(body.as_bytes(), Encoding::Yaml).unwrap_err();
     assert_eq!(error, Unreadable::Syntax("yaml: document contains excessive aliasing".to_owned()));

@@ -26,8 +26,8 @@ const WRITERS: usize = 8;
 #[derive(Clone, Debug, Default)]
 struct Known {
     acknowledged: Option<u64>,
-    /// A write that has been sent and not been answered.
-    pending: Option<Option<u64>>,
+    /// What a write would leave that has been sent and not been answered; the same if there is none.
+    possible: Option<u64>,
 }
 
 type Ledger = Arc<Mutex<BTreeMap<String, Known>>>;
@@ -64,11 +64,11 @@ async fn write(client: Client, writer: usize, ledger: Ledger, start: u64) {
             Some(_) if count % 5 == 0 => ("DELETE", path.as_str(), None, None),
             Some(_) => ("PUT", path.as_str(), Some(object(&name, count)), Some(count)),
         };
-        note(&name, &|known| known.pending = Some(result));
+        note(&name, &|known| known.possible = result);
         match client.send(method, path, body.as_ref()).await {
             Ok((status, answer)) => {
                 assert!(status < 300, "{method} {path}: {status} {answer}");
-                note(&name, &|known| *known = Known { acknowledged: result, pending: None });
+                note(&name, &|known| *known = Known { acknowledged: result, possible: result });
             }
             Err(_) => return,
         }
@@ -85,11 +85,8 @@ async fn check(client: &Client, ledger: &Ledger) {
     let mut ledger = ledger.lock().unwrap();
     for (name, known) in ledger.iter_mut() {
         let found = found.get(name).copied();
-        assert!(
-            found == known.acknowledged || Some(found) == known.pending,
-            "{name} is {found:?}, but {known:?}"
-        );
-        *known = Known { acknowledged: found, pending: None };
+        assert!(found == known.acknowledged || found == known.possible, "{name} is {found:?}, but {known:?}");
+        *known = Known { acknowledged: found, possible: found };
     }
     for name in found.keys() {
         assert!(ledger.contains_key(name), "{name} was never written");

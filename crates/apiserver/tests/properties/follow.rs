@@ -49,7 +49,7 @@ impl Following {
             let sentinel = kind.object(&format!("zz-{label}"), label).to_string();
             let path = kind.collection(SENTINELS);
             let answer = send(server, &Sent::new("POST", &path, "application/json", sentinel)).await?;
-            last = version(&answer.body).to_owned();
+            version(&answer.body).clone_into(&mut last);
             if answer.status != 201 {
                 return Err(format!("no sentinel at {path}: {answer:?}"));
             }
@@ -109,7 +109,7 @@ impl Watch {
                 continue;
             }
             let found = self.apply(&event)?;
-            if found.1 == name && found.0 == SENTINELS || found.1 == name && found.0.is_empty() {
+            if found.1 == name && (found.0 == SENTINELS || found.0.is_empty()) {
                 return Ok(copy);
             }
         }

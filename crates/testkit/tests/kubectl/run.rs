@@ -94,7 +94,7 @@ async fn run_command(command: &str, namespace: &str, directory: &Path, kubectl: 
     }
     match output.status.code() {
         Some(0) => {}
-        Some(code) => text.push_str(&format!("[exit {code}]\n")),
+        Some(code) => text += &["[exit ", &code.to_string(), "]\n"].concat(),
         None => text.push_str("[killed]\n"),
     }
     text

@@ -184,11 +184,12 @@ async fn equivalent_webhook_sees_the_version_that_it_names() {
         let only_v1 = json!([{
             "operations": ["*"], "apiGroups": [stage.group()], "apiVersions": ["v1"], "resources": ["things", "things/*"],
         }]);
-        stage.hooks.on("/equivalent", |review| match review["request"]["object"].is_null() {
-            true => Answer::yes(),
-            false => Answer::Patch(json!([
-                {"op": "add", "path": "/metadata/annotations", "value": {"seen": review["request"]["kind"]["version"]}},
-            ])),
+        stage.hooks.on("/equivalent", |review| {
+            if review["request"]["object"].is_null() {
+                return Answer::yes();
+            }
+            let seen = json!({"seen": review["request"]["kind"]["version"]});
+            Answer::Patch(json!([{"op": "add", "path": "/metadata/annotations", "value": seen}]))
         });
         let equivalent = stage.hook("equivalent", json!({"rules": only_v1, "matchPolicy": "Equivalent"}));
         let exact = stage.hook("exact", json!({"rules": only_v1, "matchPolicy": "Exact"}));
