@@ -6,6 +6,7 @@
 use crate::admission::{Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served};
 use crate::apply;
 use crate::builtin::rules::Env;
+use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::objects::{claim, class_defaults, priority_class};
 use crate::builtin::rules::pod::admit as pod;
 use crate::delete::DeleteOptions;
@@ -15,7 +16,6 @@ use crate::server::{Call, Server};
 use crate::status::ApiError;
 use crate::store::{CollectionId, Key};
 use crate::strategy;
-use crate::write::text;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -175,7 +175,7 @@ impl Asked {
         if dry_run {
             options["dryRun"] = json!(["All"]);
         }
-        let name = call.name.as_deref().unwrap_or_else(|| text(object, "/metadata/name")).to_owned();
+        let name = call.name.as_deref().unwrap_or_else(|| text_at(object, "/metadata/name")).to_owned();
         let is_namespace = call.kind.builtin().is_some() && call.kind.kind == "Namespace";
         Asked {
             operation,
@@ -205,7 +205,7 @@ impl Asked {
         let convert = |object: &Value, to: Gvk<'_>| {
             let from = server.registry.of_kind(
                 &kind.group,
-                text(object, "/apiVersion").rsplit('/').next().unwrap_or(""),
+                text_at(object, "/apiVersion").rsplit('/').next().unwrap_or(""),
                 &kind.kind,
             );
             let to = server.registry.of_kind(to.group, to.version, to.kind);
@@ -269,14 +269,14 @@ fn check_namespace(
         return Err(ApiError::not_found(&subject, name));
     };
     let terminating = || {
-        namespace.mentions("\"Terminating\"") && text(&namespace.value(), "/status/phase") == "Terminating"
+        namespace.mentions("\"Terminating\"") && text_at(&namespace.value(), "/status/phase") == "Terminating"
     };
     if operation == Operation::Update || !terminating() {
         return Ok(());
     }
     let why = format!("unable to create new content in namespace {name} because it is being terminated");
-    let object_name = match text(object, "/metadata/name") {
-        "" => text(object, "/metadata/generateName"),
+    let object_name = match text_at(object, "/metadata/name") {
+        "" => text_at(object, "/metadata/generateName"),
         name => name,
     };
     let mut error = ApiError::forbidden(&call.kind.resource(), object_name, &why);
@@ -315,7 +315,7 @@ fn admit_builtin(
             claim::add_finalizer(object, "kubernetes.io/pvc-protection");
         }
         ("PersistentVolumeClaim", Some(old)) => {
-            let class = text(object, "/spec/storageClassName");
+            let class = text_at(object, "/spec/storageClassName");
             let class = stored(server, "storage.k8s.io", "storageclasses", "", class);
             claim::admit_resize(object, old, class.as_ref())?;
         }
@@ -326,7 +326,7 @@ fn admit_builtin(
         }
         ("PriorityClass", old) => {
             let default = default_priority_class(server);
-            let default = default.as_ref().map(|class| text(class, "/metadata/name"));
+            let default = default.as_ref().map(|class| text_at(class, "/metadata/name"));
             priority_class::admit_default(object, old, default)?;
         }
         _ => {}

@@ -5,6 +5,7 @@
 //! garbage collector sees the owner go.
 
 use crate::admit;
+use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::objects::crd;
 use crate::builtin::rules::pod::deletion::grace_period_seconds;
 use crate::field::{FieldError, Path};
@@ -16,7 +17,6 @@ use crate::respond::{self, Reply};
 use crate::server::{Call, Server, format_time};
 use crate::status::{ApiError, Subject};
 use crate::store::{Fate, Key, Object, Refused};
-use crate::write::text;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -157,9 +157,9 @@ pub(crate) async fn delete(server: &Server, call: &Call) -> Result<Reply, ApiErr
 
 fn success(kind: &Kind, object: &Value) -> Value {
     let mut details = json!({
-        "name": text(object, "/metadata/name"),
+        "name": text_at(object, "/metadata/name"),
         "kind": kind.plural,
-        "uid": text(object, "/metadata/uid"),
+        "uid": text_at(object, "/metadata/uid"),
     });
     if !kind.group.is_empty() {
         details["group"] = kind.group.as_str().into();
@@ -248,16 +248,16 @@ pub(crate) fn check_preconditions(
     live: &Value,
     options: &DeleteOptions,
 ) -> Result<(), ApiError> {
-    let name = text(live, "/metadata/name");
+    let name = text_at(live, "/metadata/name");
     let conflict = |why: &str| Err(ApiError::conflict(&kind.subject(), name, why));
-    let uid = text(live, "/metadata/uid");
+    let uid = text_at(live, "/metadata/uid");
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
         return conflict(&format!(
             "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object \
              might have been deleted and then recreated"
         ));
     }
-    let version = text(live, "/metadata/resourceVersion");
+    let version = text_at(live, "/metadata/resourceVersion");
     if let Some(wanted) = options.version.as_deref().filter(|wanted| *wanted != version) {
         return conflict(&format!(
             "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
@@ -359,7 +359,7 @@ fn pod_grace(live: &mut Value, options: &DeleteOptions, deleting: bool, now: Tim
         if period >= running {
             return Grace::Pending;
         }
-        let until: Timestamp = text(live, "/metadata/deletionTimestamp").parse().unwrap_or(now);
+        let until: Timestamp = text_at(live, "/metadata/deletionTimestamp").parse().unwrap_or(now);
         let mut moved = until + SignedDuration::from_secs(period - running);
         if moved < now {
             moved = now;

@@ -4,6 +4,7 @@
 use crate::admit;
 use crate::body::Body;
 use crate::builtin::rules::Env;
+use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::pod::{self, eviction::Eviction};
 use crate::delete::{self, DeleteOptions};
 use crate::kind::Kind;
@@ -14,7 +15,7 @@ use crate::server::{Call, Server, User};
 use crate::status::ApiError;
 use crate::strategy::Part;
 use crate::subresource::{SubresourceProvider, SubresourceRequest};
-use crate::write::{self, Change, Written, text};
+use crate::write::{self, Change, Written};
 use crate::{incoming, read, scale};
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -100,7 +101,7 @@ fn created() -> Value {
 pub(crate) async fn bind(server: &Server, call: &Call, pod: &str) -> Result<Reply, ApiError> {
     let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
     let mut binding = incoming::other_kind(call, "", "v1", "Binding")?;
-    let name = if pod.is_empty() { text(&binding, "/metadata/name").to_owned() } else { pod.to_owned() };
+    let name = if pod.is_empty() { text_at(&binding, "/metadata/name").to_owned() } else { pod.to_owned() };
     admit::binding(server, &mut binding);
     let Some(kind) = server.registry.find("", "v1", "pods") else { return Err(ApiError::no_such_resource()) };
     let inner = call.retarget(kind, &name, Some("binding"));
@@ -188,7 +189,7 @@ fn budgets(server: &Server, namespace: &str) -> Vec<Value> {
 /// Stores what a budget has paid. False if somebody else changed it first.
 async fn pay(server: &Server, call: &Call, budget: Value) -> Result<bool, ApiError> {
     let Some(kind) = server.registry.find("policy", "v1", "poddisruptionbudgets") else { return Ok(true) };
-    let inner = call.retarget(kind, text(&budget, "/metadata/name"), Some("status"));
+    let inner = call.retarget(kind, text_at(&budget, "/metadata/name"), Some("status"));
     let options = WriteOptions::read(&Query::default(), "UpdateOptions", false)?;
     let mut budget = budget;
     if let Value::Object(fields) = &mut budget {

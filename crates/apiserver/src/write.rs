@@ -14,6 +14,7 @@ use crate::admit;
 use crate::allocate;
 use crate::apply::{self, Target, Writer};
 use crate::builtin::rules::Env;
+use crate::builtin::rules::json::text_at;
 use crate::field::{FieldError, Path};
 use crate::incoming;
 use crate::kind::Kind;
@@ -87,7 +88,7 @@ pub(crate) async fn create_object(
     mut object: Value,
 ) -> Result<Written, ApiError> {
     let kind = &*call.kind;
-    refuse_while_terminating(kind, text(&object, "/metadata/name"))?;
+    refuse_while_terminating(kind, text_at(&object, "/metadata/name"))?;
     incoming::place(call, &mut object, call.name.as_deref())?;
     incoming::dedup_owners(call, &mut object);
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -109,8 +110,8 @@ async fn create_tracked(
 ) -> Result<Written, ApiError> {
     admit::mutate(server, call, admit::Operation::Create, options.dry_run, &mut object, None).await?;
     incoming::dedup_owners(call, &mut object);
-    let generated =
-        text(&object, "/metadata/name").is_empty() && !text(&object, "/metadata/generateName").is_empty();
+    let generated = text_at(&object, "/metadata/name").is_empty()
+        && !text_at(&object, "/metadata/generateName").is_empty();
     let mut tries = if generated { NAME_TRIES } else { 1 };
     loop {
         tries -= 1;
@@ -157,9 +158,9 @@ async fn store_new(
         }
     }
     admit::validate(server, call, admit::Operation::Create, options.dry_run, object, None).await?;
-    let name = text(object, "/metadata/name").to_owned();
+    let name = text_at(object, "/metadata/name").to_owned();
     let key = Key::new(call.namespace(), &name);
-    if !text(object, "/metadata/resourceVersion").is_empty() {
+    if !text_at(object, "/metadata/resourceVersion").is_empty() {
         let why = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::plain(500, "", why));
     }
@@ -297,7 +298,7 @@ async fn create_by_update(
         }
         Change::Apply { wanted, force } => {
             refuse_while_terminating(&call.kind, call.name())?;
-            let uid = text(&wanted, "/metadata/uid");
+            let uid = text_at(&wanted, "/metadata/uid");
             if !uid.is_empty() {
                 let why = format!(
                     "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -328,7 +329,7 @@ fn propose(
     let kind = &*call.kind;
     let (mut new, insisted) = match change {
         Change::Replace(object) => {
-            let given = text(object, "/metadata/resourceVersion");
+            let given = text_at(object, "/metadata/resourceVersion");
             refuse_other_uid(kind, call, object, live)?;
             if given.is_empty() && !kind.builtin().is_some_and(|b| b.unconditional_update) {
                 let metadata = Path::of("metadata");
@@ -353,7 +354,7 @@ fn propose(
             return Ok((new, false));
         }
         Change::Apply { wanted, force } => {
-            let given = text(wanted, "/metadata/resourceVersion");
+            let given = text_at(wanted, "/metadata/resourceVersion");
             let mut new = applied(server, call, options, part, Some(live), wanted, *force)?;
             refuse_stale(kind, call, &new, live)?;
             incoming::check_patched_name(call, &new)?;
@@ -370,8 +371,8 @@ fn propose(
 
 /// Refuses an object that was read at another revision than the newest.
 fn refuse_stale(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(), ApiError> {
-    let given = text(new, "/metadata/resourceVersion");
-    if given.is_empty() || given == text(live, "/metadata/resourceVersion") {
+    let given = text_at(new, "/metadata/resourceVersion");
+    if given.is_empty() || given == text_at(live, "/metadata/resourceVersion") {
         return Ok(());
     }
     Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED))
@@ -379,7 +380,7 @@ fn refuse_stale(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(
 
 /// Refuses a replacement that is meant for another object of the name.
 fn refuse_other_uid(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(), ApiError> {
-    let (uid, found) = (text(new, "/metadata/uid"), text(live, "/metadata/uid"));
+    let (uid, found) = (text_at(new, "/metadata/uid"), text_at(live, "/metadata/uid"));
     if uid.is_empty() || uid == found {
         return Ok(());
     }
@@ -528,9 +529,4 @@ fn applied(
     let result =
         with_target(server, &call.kind, part, |target| apply::apply(live, wanted, &by, force, target));
     result.map_err(ApiError::from)
-}
-
-/// The text at a pointer, or nothing.
-pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 
 use super::{Attributes, Gvk, Gvr, Operation, Served};
 use crate::field::go_quote;
+use crate::gotext::json_type;
 use crate::server::UserInfo;
 use crate::status::ApiError;
 use base64::Engine as _;
@@ -245,22 +246,10 @@ fn string(value: &Value, place: &str) -> Result<String, BadAnswer> {
 }
 
 fn mistyped(value: &Value, place: &str, of: &str) -> BadAnswer {
-    let found = go_type(value);
+    let found = json_type(value);
     BadAnswer::Undecodable(format!(
         "json: cannot unmarshal {found} into Go struct field {place} of type {of}"
     ))
-}
-
-/// What Go's decoder calls the type of a JSON value.
-pub(super) fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn decode_base64(text: &str) -> Result<Vec<u8>, BadAnswer> {

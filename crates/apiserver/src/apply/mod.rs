@@ -28,7 +28,6 @@ mod checks;
 mod compare;
 mod conflict;
 mod fields;
-pub(crate) mod go;
 mod last_applied;
 mod managers;
 mod merge;

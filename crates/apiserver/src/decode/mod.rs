@@ -13,6 +13,7 @@ mod yaml;
 mod tests;
 
 use crate::field::go_quote;
+use crate::gotext::json_type;
 use crate::status::ApiError;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -114,13 +115,13 @@ fn identity(value: &Value) -> Result<(&str, &str), String> {
     let map = match value {
         Value::Object(map) => map,
         Value::Null => return Ok(("", "")),
-        other => return Err(format!("{prefix} {} into Go value of type {TYPE}", name_of(other))),
+        other => return Err(format!("{prefix} {} into Go value of type {TYPE}", json_type(other))),
     };
     let text = |name: &str| match map.get(name) {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text.as_str()),
         Some(other) => {
-            Err(format!("{prefix} {} into Go struct field .{name} of type string", name_of(other)))
+            Err(format!("{prefix} {} into Go struct field .{name} of type string", json_type(other)))
         }
     };
     Ok((text("apiVersion")?, text("kind")?))
@@ -181,16 +182,5 @@ fn summary(body: &[u8]) -> String {
             }
             hex + more
         }
-    }
-}
-
-fn name_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }

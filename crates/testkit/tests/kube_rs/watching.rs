@@ -6,8 +6,9 @@ use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Event};
-use kube::runtime::{WatchStreamExt as _, metadata_watcher, reflector, watcher as watch};
+use kube::runtime::{WatchStreamExt as _, reflector, watcher as watch};
 use mainstay_testkit::{Cluster, eventually, for_each_cluster};
 use serde_json::json;
 
@@ -76,7 +77,9 @@ async fn metadata_watchers_see_no_data() {
             let cluster = cluster.again().await;
             let api = maps(&cluster);
             create(&api, "a").await;
-            let mut stream = pin!(metadata_watcher(api.clone(), config));
+            let metadata: Api<PartialObjectMeta<ConfigMap>> =
+                Api::namespaced(cluster.client(), cluster.namespace());
+            let mut stream = pin!(watch(metadata, config));
             assert_eq!(next(&mut stream, 3).await, ["init", "init a", "init done"], "{mode}");
             create(&api, "b").await;
             assert_eq!(next(&mut stream, 1).await, ["apply b"], "{mode}");

@@ -11,8 +11,8 @@ pub(crate) mod object_meta;
 mod selectors;
 
 pub(crate) use object_meta::{
-    FIELD_IMMUTABLE, complain, in_order, validate_annotations, validate_immutable, validate_immutable_text,
-    validate_labels, validate_object_meta, validate_object_meta_update,
+    complain, in_order, validate_annotations, validate_immutable, validate_immutable_text, validate_labels,
+    validate_object_meta, validate_object_meta_update,
 };
 pub(crate) use selectors::{validate_label_selector, validate_selector_requirement};
 

@@ -2,12 +2,11 @@
 
 use super::{NameCheck, dns1123_label, label_key, label_value, masked_prefix};
 use crate::apply::validate_managed_fields;
+use crate::builtin::rules::checks::IMMUTABLE;
+use crate::builtin::rules::json::text;
 use crate::field::{FieldError, Path, Problem, go_quote};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
-
-/// The end of every refusal to change what cannot change.
-pub(crate) const FIELD_IMMUTABLE: &str = "field is immutable";
 
 const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
 const METADATA: Path<'static> = Path::of("metadata");
@@ -64,7 +63,7 @@ pub(crate) fn validate_object_meta_update(new: &Value, old: &Value, errors: &mut
     for field in ["name", "namespace", "uid"] {
         let (new, old) = (text(new, field), text(old, field));
         if new != old {
-            errors.push(FieldError::invalid(&METADATA.field(field), &new.into(), FIELD_IMMUTABLE));
+            errors.push(FieldError::invalid(&METADATA.field(field), &new.into(), IMMUTABLE));
         }
     }
     for field in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
@@ -76,10 +75,6 @@ pub(crate) fn validate_object_meta_update(new: &Value, old: &Value, errors: &mut
     validate_managed_fields(&new["managedFields"], &METADATA.field("managedFields"), errors);
 }
 
-fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object[field].as_str().unwrap_or("")
-}
-
 /// Reports each sentence of a check as a wrong value at `path`.
 pub(crate) fn complain(errors: &mut Vec<FieldError>, path: &Path<'_>, value: &str, wrong: Vec<String>) {
     errors.extend(wrong.into_iter().map(|why| FieldError::invalid(path, &value.into(), why)));
@@ -88,7 +83,7 @@ pub(crate) fn complain(errors: &mut Vec<FieldError>, path: &Path<'_>, value: &st
 /// Refuses a changed value.
 pub(crate) fn validate_immutable(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if new != old {
-        errors.push(FieldError::invalid(path, new, FIELD_IMMUTABLE));
+        errors.push(FieldError::invalid(path, new, IMMUTABLE));
     }
 }
 
@@ -101,7 +96,7 @@ pub(crate) fn validate_immutable_text(
 ) {
     let (new, old) = (new.as_str().unwrap_or(""), old.as_str().unwrap_or(""));
     if new != old {
-        errors.push(FieldError::invalid(path, &new.into(), FIELD_IMMUTABLE));
+        errors.push(FieldError::invalid(path, &new.into(), IMMUTABLE));
     }
 }
 
