@@ -24,7 +24,7 @@ impl GoNumber {
     }
 
     /// The value as a float, with the precision that has.
-    #[allow(clippy::cast_precision_loss)] // Kubernetes compares so, too
+    #[expect(clippy::cast_precision_loss, reason = "kubernetes compares so, too")]
     pub(crate) fn as_f64(self) -> f64 {
         match self {
             GoNumber::Int(int) => int as f64,

@@ -1,4 +1,4 @@
-#![allow(clippy::needless_pass_by_value)] // fixtures and expectations are literals
+#![expect(clippy::needless_pass_by_value, reason = "fixtures and expectations are literals")]
 
 use super::*;
 use crate::field::FieldError;

@@ -216,7 +216,7 @@ fn validate_selectors(attributes: &Value, path: &Path<'_>, errors: &mut Vec<Fiel
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::needless_pass_by_value)] // fixtures and expectations are literals
+    #![expect(clippy::needless_pass_by_value, reason = "fixtures and expectations are literals")]
 
     use super::*;
     use expect_test::{Expect, expect};
