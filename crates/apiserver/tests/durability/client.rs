@@ -23,7 +23,12 @@ impl Client {
     }
 
     /// The answer, or the failure to get one whole.
-    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<(u16, Value), Failure> {
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(u16, Value), Failure> {
         let (status, bytes) = self.exchange(method, path, body).await?;
         Ok((status, serde_json::from_slice(&bytes)?))
     }
@@ -41,7 +46,12 @@ impl Client {
         list["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok()).expect("a revision")
     }
 
-    async fn exchange(&self, method: &str, path: &str, body: Option<&Value>) -> Result<(u16, Bytes), Failure> {
+    async fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(u16, Bytes), Failure> {
         let stream = TcpStream::connect(self.address).await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let connection = tokio::spawn(connection);

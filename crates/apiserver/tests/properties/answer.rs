@@ -30,7 +30,12 @@ impl Sent {
         Sent::new("GET", target, "", Vec::new())
     }
 
-    pub(crate) fn new(method: &'static str, target: &str, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn new(
+        method: &'static str,
+        target: &str,
+        content_type: &str,
+        body: impl Into<Vec<u8>>,
+    ) -> Self {
         Sent {
             method,
             target: target.into(),
@@ -74,10 +79,12 @@ pub(crate) async fn send(server: &ApiServer, sent: &Sent) -> Result<Answer, Stri
             request = request.header(name, value.as_str());
         }
     }
-    let request = request.body(Full::new(Bytes::from(sent.body.clone()))).map_err(|e| format!("no request: {e}"))?;
+    let request =
+        request.body(Full::new(Bytes::from(sent.body.clone()))).map_err(|e| format!("no request: {e}"))?;
     let response = server.handle(request).await;
     let status = response.status().as_u16();
-    let header = |name| response.headers().get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
+    let header =
+        |name| response.headers().get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
     let content_type = header("content-type").unwrap_or_default().to_owned();
     let mut body = response.into_body();
     let (bytes, streaming) = read_available(&mut body);
@@ -88,11 +95,13 @@ pub(crate) async fn send(server: &ApiServer, sent: &Sent) -> Result<Answer, Stri
             _ => Ok(Answer { status, body: Value::String(text) }),
         };
     }
-    let whole: Option<Value> = serde_json::from_str(&text).ok().filter(|body: &Value| body.get("object").is_none());
+    let whole: Option<Value> =
+        serde_json::from_str(&text).ok().filter(|body: &Value| body.get("object").is_none());
     let watched = sent.target.contains("watch") && status == 200 && whole.is_none();
     if streaming || watched {
         for line in text.lines() {
-            let event: Value = serde_json::from_str(line).map_err(|error| format!("{error} in event {line}"))?;
+            let event: Value =
+                serde_json::from_str(line).map_err(|error| format!("{error} in event {line}"))?;
             well_formed_event(&event)?;
         }
         return Ok(Answer { status, body: Value::Null });
@@ -137,7 +146,9 @@ fn well_formed(status: u16, body: &Value, target: &str) -> Result<(), &'static s
             () if !is_status => Err("an error that is no Status"),
             () if body["code"] != status => Err("a Status of another code"),
             () if !says("message") => Err("a Status without a message"),
-            () if status >= 500 && status != 501 && status != 504 && !as_kubernetes(body) => Err("the server's own fault"),
+            () if status >= 500 && status != 501 && status != 504 && !as_kubernetes(body) => {
+                Err("the server's own fault")
+            }
             () => Ok(()),
         };
     }
@@ -149,7 +160,9 @@ fn well_formed(status: u16, body: &Value, target: &str) -> Result<(), &'static s
     if !body["kind"].is_string() || !body["apiVersion"].is_string() && !bare {
         return Err("an answer of no kind");
     }
-    if let Some(items) = body.get("items").filter(|_| body["kind"].as_str().is_some_and(|kind| kind.ends_with("List"))) {
+    if let Some(items) =
+        body.get("items").filter(|_| body["kind"].as_str().is_some_and(|kind| kind.ends_with("List")))
+    {
         let complete = items.as_array().is_some_and(|items| items.iter().all(Value::is_object));
         return if complete { Ok(()) } else { Err("a list of something else than objects") };
     }

@@ -27,7 +27,6 @@ pub(crate) struct Following {
 struct Watch {
     selector: &'static str,
     objects: Objects,
-    /// The state after each event.
     body: Body,
     rest: Vec<u8>,
 }
@@ -49,7 +48,7 @@ impl Following {
             let sentinel = kind.object(&format!("zz-{label}"), label).to_string();
             let path = kind.collection(SENTINELS);
             let answer = send(server, &Sent::new("POST", &path, "application/json", sentinel)).await?;
-            last = version(&answer.body).to_owned();
+            version(&answer.body).clone_into(&mut last);
             if answer.status != 201 {
                 return Err(format!("no sentinel at {path}: {answer:?}"));
             }
@@ -72,7 +71,13 @@ impl Following {
 }
 
 impl Watch {
-    async fn open(server: &ApiServer, kind: &Kind, selector: &'static str, from: &str, objects: Objects) -> Self {
+    async fn open(
+        server: &ApiServer,
+        kind: &Kind,
+        selector: &'static str,
+        from: &str,
+        objects: Objects,
+    ) -> Self {
         let target = format!(
             "{}?watch=true&allowWatchBookmarks=true&resourceVersion={from}&labelSelector={selector}",
             kind.everywhere()
@@ -103,7 +108,7 @@ impl Watch {
                 continue;
             }
             let found = self.apply(&event)?;
-            if found.1 == name && found.0 == SENTINELS || found.1 == name && found.0.is_empty() {
+            if found.1 == name && (found.0 == SENTINELS || found.0.is_empty()) {
                 return Ok(copy);
             }
         }
@@ -140,7 +145,8 @@ impl Watch {
     }
 
     async fn compare(&self, server: &ApiServer, kind: &Kind, what: &str) -> Result<(), String> {
-        let revision = self.objects.values().map(|object| version(object).parse().unwrap_or(0)).max().unwrap_or(0u64);
+        let revision =
+            self.objects.values().map(|object| version(object).parse().unwrap_or(0)).max().unwrap_or(0u64);
         let target = format!(
             "{}?resourceVersion={revision}&resourceVersionMatch=Exact&labelSelector={}",
             kind.everywhere(),
@@ -158,7 +164,12 @@ impl Watch {
         if listed == self.objects {
             return Ok(());
         }
-        Err(format!("{what} of {} by {:?} built up\n{:#?}\nbut listed is\n{listed:#?}", kind.everywhere(), self.selector, self.objects))
+        Err(format!(
+            "{what} of {} by {:?} built up\n{:#?}\nbut listed is\n{listed:#?}",
+            kind.everywhere(),
+            self.selector,
+            self.objects
+        ))
     }
 }
 

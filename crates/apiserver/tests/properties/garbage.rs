@@ -1,5 +1,7 @@
 //! Requests that make no sense.
 
+use std::fmt::Write as _;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -11,34 +13,133 @@ use crate::world::{GADGETS, json_trees};
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT"];
 
 const SEGMENTS: &[&str] = &[
-    "api", "apis", "v1", "v2", "apps", "batch", "example.com", "apiextensions.k8s.io", "namespaces", "n1", "pods", "configmaps",
-    "secrets", "services", "nodes", "deployments", "gadgets", "customresourcedefinitions", "gadgets.example.com", "a", "status", "scale",
-    "log", "exec", "binding", "eviction", "token", "proxy", "finalize", "approval", "watch", "openapi", "v3", "version", "healthz", "readyz",
-    "selfsubjectaccessreviews", "authorization.k8s.io", "kube-root-ca.crt", "-", "%2F", "%00", "%C3%BC", "..", ".", "%", "*", "",
+    "api",
+    "apis",
+    "v1",
+    "v2",
+    "apps",
+    "batch",
+    "example.com",
+    "apiextensions.k8s.io",
+    "namespaces",
+    "n1",
+    "pods",
+    "configmaps",
+    "secrets",
+    "services",
+    "nodes",
+    "deployments",
+    "gadgets",
+    "customresourcedefinitions",
+    "gadgets.example.com",
+    "a",
+    "status",
+    "scale",
+    "log",
+    "exec",
+    "binding",
+    "eviction",
+    "token",
+    "proxy",
+    "finalize",
+    "approval",
+    "watch",
+    "openapi",
+    "v3",
+    "version",
+    "healthz",
+    "readyz",
+    "selfsubjectaccessreviews",
+    "authorization.k8s.io",
+    "kube-root-ca.crt",
+    "-",
+    "%2F",
+    "%00",
+    "%C3%BC",
+    "..",
+    ".",
+    "%",
+    "*",
+    "",
 ];
 
 const CONTENT_TYPES: &[&str] = &[
-    "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/merge-patch+json",
-    "application/strategic-merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml", "application/cbor",
-    "application/apply-patch+cbor", "text/plain", "application/json; charset=utf-8", ";;;", "",
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/json-patch+json",
+    "application/apply-patch+yaml",
+    "application/cbor",
+    "application/apply-patch+cbor",
+    "text/plain",
+    "application/json; charset=utf-8",
+    ";;;",
+    "",
 ];
 
 const ACCEPTS: &[&str] = &[
-    "application/json", "*/*", "application/yaml", "application/vnd.kubernetes.protobuf", "text/html", "",
-    "application/json;as=Table;g=meta.k8s.io;v=v1", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1", "application/json;as=Nonsense;g=x;v=y",
-    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
-    "q=;,/", "application/json;q=0.1,*/*;q=2",
+    "application/json",
+    "*/*",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "text/html",
+    "",
+    "application/json;as=Table;g=meta.k8s.io;v=v1",
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1",
+    "application/json;as=Nonsense;g=x;v=y",
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json",
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+    "q=;,/",
+    "application/json;q=0.1,*/*;q=2",
 ];
 
 const QUERIES: &[&str] = &[
-    "watch=true", "watch=maybe", "limit=1", "limit=-1", "limit=x", "continue=abc", "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJ4In0",
-    "resourceVersion=0", "resourceVersion=1", "resourceVersion=x", "resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan",
-    "resourceVersionMatch=Nonsense", "labelSelector=app", "labelSelector=app+in+(", "labelSelector=%00", "fieldSelector=metadata.name%3Da",
-    "fieldSelector=spec.nodeName%21%3Da%2Cstatus.phase%3Db", "fieldSelector=%3D", "timeoutSeconds=0", "timeoutSeconds=-5", "timeoutSeconds=x",
-    "sendInitialEvents=true", "allowWatchBookmarks=true", "dryRun=All", "dryRun=Some", "fieldManager=m", "fieldManager=%00", "force=true",
-    "fieldValidation=Strict", "fieldValidation=Warn", "fieldValidation=Nonsense", "propagationPolicy=Orphan", "gracePeriodSeconds=0",
-    "orphanDependents=true", "pretty=true", "includeObject=Object", "includeObject=None", "=", "&", "%", "a=b=c", "timeout=1s",
+    "watch=true",
+    "watch=maybe",
+    "limit=1",
+    "limit=-1",
+    "limit=x",
+    "continue=abc",
+    "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJ4In0",
+    "resourceVersion=0",
+    "resourceVersion=1",
+    "resourceVersion=x",
+    "resourceVersionMatch=Exact",
+    "resourceVersionMatch=NotOlderThan",
+    "resourceVersionMatch=Nonsense",
+    "labelSelector=app",
+    "labelSelector=app+in+(",
+    "labelSelector=%00",
+    "fieldSelector=metadata.name%3Da",
+    "fieldSelector=spec.nodeName%21%3Da%2Cstatus.phase%3Db",
+    "fieldSelector=%3D",
+    "timeoutSeconds=0",
+    "timeoutSeconds=-5",
+    "timeoutSeconds=x",
+    "sendInitialEvents=true",
+    "allowWatchBookmarks=true",
+    "dryRun=All",
+    "dryRun=Some",
+    "fieldManager=m",
+    "fieldManager=%00",
+    "force=true",
+    "fieldValidation=Strict",
+    "fieldValidation=Warn",
+    "fieldValidation=Nonsense",
+    "propagationPolicy=Orphan",
+    "gracePeriodSeconds=0",
+    "orphanDependents=true",
+    "pretty=true",
+    "includeObject=Object",
+    "includeObject=None",
+    "=",
+    "&",
+    "%",
+    "a=b=c",
+    "timeout=1s",
 ];
 
 fn paths() -> impl Strategy<Value = String> {
@@ -137,7 +238,9 @@ fn kinds() -> impl Strategy<Value = (&'static str, &'static str)> {
 fn bodies() -> impl Strategy<Value = Vec<u8>> {
     let object = (kinds(), json_trees(), json_trees()).prop_map(|((api_version, kind), spec, metadata)| {
         let metadata = if metadata.is_object() { metadata } else { json!({"name": "a"}) };
-        json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}).to_string().into_bytes()
+        json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec})
+            .to_string()
+            .into_bytes()
     });
     let named = (kinds(), json_trees()).prop_map(|((api_version, kind), rest)| {
         let mut tree = if rest.is_object() { rest } else { json!({"spec": rest}) };
@@ -151,9 +254,23 @@ fn bodies() -> impl Strategy<Value = Vec<u8>> {
         text[..at.index(text.len() + 1)].to_vec()
     });
     let yaml = select(
-        &["a: [", "&a [*a, *b]", "---\n---\n", "%YAML 9\n---", "? - a\n: b", "a: !!binary x", "<<: {a: b}", "- a\n b", "\t", "a: |\n  b\n c", "{a: 0x10, b: 0o17, c: .nan}", "kind: ConfigMap\nkind: Pod"][..],
+        &[
+            "a: [",
+            "&a [*a, *b]",
+            "---\n---\n",
+            "%YAML 9\n---",
+            "? - a\n: b",
+            "a: !!binary x",
+            "<<: {a: b}",
+            "- a\n b",
+            "\t",
+            "a: |\n  b\n c",
+            "{a: 0x10, b: 0o17, c: .nan}",
+            "kind: ConfigMap\nkind: Pod",
+        ][..],
     );
-    let wire = (kinds(), vec(any::<u8>(), 0..60)).prop_map(|((version, kind), raw)| protobuf(version, kind, &raw));
+    let wire =
+        (kinds(), vec(any::<u8>(), 0..60)).prop_map(|((version, kind), raw)| protobuf(version, kind, &raw));
     // Fields of the right wire type, one inside another.
     let nested = (kinds(), vec(1u8..16, 1..12)).prop_map(|((version, kind), numbers)| {
         let mut raw = Vec::new();
@@ -197,7 +314,7 @@ pub(crate) fn bombs() -> Vec<Sent> {
     let deep_objects = format!("{}1{}", r#"{"a":"#.repeat(DEPTH), "}".repeat(DEPTH));
     let mut laughs = "a0: &a0 [lol, lol]\n".to_owned();
     for level in 1..40 {
-        laughs.push_str(&format!("a{level}: &a{level} [*a{0}, *a{0}, *a{0}, *a{0}]\n", level - 1));
+        let _ = writeln!(laughs, "a{level}: &a{level} [*a{0}, *a{0}, *a{0}, *a{0}]", level - 1);
     }
     let mut schema = Vec::new();
     for _ in 0..10_000 {
@@ -215,7 +332,12 @@ pub(crate) fn bombs() -> Vec<Sent> {
         Sent::new("PATCH", &format!("{maps}/a?fieldManager=m"), "application/apply-patch+yaml", laughs),
         Sent::new("PATCH", &format!("{maps}/kube-root-ca.crt"), "application/merge-patch+json", deep_objects),
         Sent::new("PATCH", &format!("{maps}/kube-root-ca.crt"), "application/json-patch+json", deep_json),
-        Sent::new("POST", maps, "application/vnd.kubernetes.protobuf", protobuf("v1", "ConfigMap", &[0x0a; 3000])),
+        Sent::new(
+            "POST",
+            maps,
+            "application/vnd.kubernetes.protobuf",
+            protobuf("v1", "ConfigMap", &[0x0a; 3000]),
+        ),
         Sent::new(
             "POST",
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",

@@ -39,7 +39,11 @@ fn count_panics() {
 }
 
 /// Runs a property for a number of cases and says how to replay the one that fails.
-fn check<T: Debug>(cases: u32, inputs: impl Strategy<Value = T>, property: impl AsyncFn(T) -> Result<(), TestCaseError>) {
+fn check<T: Debug>(
+    cases: u32,
+    inputs: impl Strategy<Value = T>,
+    property: impl AsyncFn(T) -> Result<(), TestCaseError>,
+) {
     count_panics();
     let mut config = Config { failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
@@ -47,7 +51,8 @@ fn check<T: Debug>(cases: u32, inputs: impl Strategy<Value = T>, property: impl 
     }
     if config.rng_seed == RngSeed::Random {
         use std::hash::{BuildHasher as _, Hasher as _};
-        config.rng_seed = RngSeed::Fixed(std::collections::hash_map::RandomState::new().build_hasher().finish());
+        config.rng_seed =
+            RngSeed::Fixed(std::collections::hash_map::RandomState::new().build_hasher().finish());
     }
     let seed = config.rng_seed;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -126,7 +131,9 @@ fn a_dry_run_changes_nothing() {
         let settled = settle(&server).await;
         for request in &dry {
             let request = request.clone().dry();
-            send(&server, &request).await.map_err(|why| TestCaseError::fail(format!("{request:?}: {why}")))?;
+            send(&server, &request)
+                .await
+                .map_err(|why| TestCaseError::fail(format!("{request:?}: {why}")))?;
             proptest::prop_assert_eq!(server.revision(), settled, "changed by {:?}", request);
         }
         Ok(())

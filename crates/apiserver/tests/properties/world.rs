@@ -15,7 +15,7 @@ pub(crate) struct Kind {
     /// `/api/v1`
     root: &'static str,
     api_version: &'static str,
-    kind: &'static str,
+    name: &'static str,
     plural: &'static str,
     namespaced: bool,
     /// What a valid object has besides its metadata.
@@ -25,7 +25,7 @@ pub(crate) struct Kind {
 pub(crate) const GADGETS: Kind = Kind {
     root: "/apis/example.com/v1",
     api_version: "example.com/v1",
-    kind: "Gadget",
+    name: "Gadget",
     plural: "gadgets",
     namespaced: true,
     content: || json!({"spec": {"size": 1, "parts": [{"name": "a"}]}}),
@@ -37,7 +37,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/api/v1",
         api_version: "v1",
-        kind: "ConfigMap",
+        name: "ConfigMap",
         plural: "configmaps",
         namespaced: true,
         content: || json!({"data": {"a": "b"}}),
@@ -45,7 +45,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/api/v1",
         api_version: "v1",
-        kind: "Secret",
+        name: "Secret",
         plural: "secrets",
         namespaced: true,
         content: || json!({"stringData": {"a": "b"}}),
@@ -53,7 +53,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/api/v1",
         api_version: "v1",
-        kind: "Pod",
+        name: "Pod",
         plural: "pods",
         namespaced: true,
         content: || json!({"spec": {"containers": [{"name": "a", "image": "b"}]}}),
@@ -61,7 +61,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/api/v1",
         api_version: "v1",
-        kind: "Service",
+        name: "Service",
         plural: "services",
         namespaced: true,
         content: || json!({"spec": {"ports": [{"port": 80}]}}),
@@ -69,7 +69,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/apis/apps/v1",
         api_version: "apps/v1",
-        kind: "Deployment",
+        name: "Deployment",
         plural: "deployments",
         namespaced: true,
         content: || {
@@ -82,7 +82,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/apis/coordination.k8s.io/v1",
         api_version: "coordination.k8s.io/v1",
-        kind: "Lease",
+        name: "Lease",
         plural: "leases",
         namespaced: true,
         content: || json!({"spec": {"leaseDurationSeconds": 1}}),
@@ -90,7 +90,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/api/v1",
         api_version: "v1",
-        kind: "Namespace",
+        name: "Namespace",
         plural: "namespaces",
         namespaced: false,
         content: || json!({}),
@@ -115,7 +115,7 @@ impl Kind {
     pub(crate) fn object(&self, name: &str, label: &str) -> Value {
         let mut object = (self.content)();
         object["apiVersion"] = self.api_version.into();
-        object["kind"] = self.kind.into();
+        object["kind"] = self.name.into();
         object["metadata"] = json!({"name": name, "labels": {"app": label}});
         object
     }
@@ -155,7 +155,10 @@ pub(crate) fn setup() -> Vec<Sent> {
     });
     let create = |path: &str, object: &Value| Sent::new("POST", path, "application/json", object.to_string());
     let namespaces = ["n1", "n2", SENTINELS].map(|name| {
-        create("/api/v1/namespaces", &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+        create(
+            "/api/v1/namespaces",
+            &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}),
+        )
     });
     let definition = create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition);
     [definition].into_iter().chain(namespaces).collect()
@@ -163,16 +166,73 @@ pub(crate) fn setup() -> Vec<Sent> {
 
 /// Words that mean something somewhere.
 const KEYS: &[&str] = &[
-    "metadata", "spec", "status", "data", "stringData", "labels", "annotations", "name", "namespace", "generateName",
-    "finalizers", "ownerReferences", "resourceVersion", "uid", "deletionTimestamp", "managedFields", "template", "containers",
-    "ports", "replicas", "selector", "matchLabels", "size", "parts", "when", "port", "value", "image", "type", "clusterIP",
-    "immutable", "app", "apiVersion", "kind", "$patch", "$retainKeys", "$setElementOrder/ports", "$deleteFromPrimitiveList/finalizers",
-    "x", "",
+    "metadata",
+    "spec",
+    "status",
+    "data",
+    "stringData",
+    "labels",
+    "annotations",
+    "name",
+    "namespace",
+    "generateName",
+    "finalizers",
+    "ownerReferences",
+    "resourceVersion",
+    "uid",
+    "deletionTimestamp",
+    "managedFields",
+    "template",
+    "containers",
+    "ports",
+    "replicas",
+    "selector",
+    "matchLabels",
+    "size",
+    "parts",
+    "when",
+    "port",
+    "value",
+    "image",
+    "type",
+    "clusterIP",
+    "immutable",
+    "app",
+    "apiVersion",
+    "kind",
+    "$patch",
+    "$retainKeys",
+    "$setElementOrder/ports",
+    "$deleteFromPrimitiveList/finalizers",
+    "x",
+    "",
 ];
 
 const TEXTS: &[&str] = &[
-    "", "a", "b", "x", "app", "example.com/hold", "delete", "replace", "1", "-1", "1Gi", "80%", "2025-01-01T00:00:00Z",
-    "2025-01-01T00:00:00.123456Z", "ClusterIP", "None", "10.96.0.1", "Never", "Not Valid", "ünïcödé", "a/b", "../..", "{}", "*",
+    "",
+    "a",
+    "b",
+    "x",
+    "app",
+    "example.com/hold",
+    "delete",
+    "replace",
+    "1",
+    "-1",
+    "1Gi",
+    "80%",
+    "2025-01-01T00:00:00Z",
+    "2025-01-01T00:00:00.123456Z",
+    "ClusterIP",
+    "None",
+    "10.96.0.1",
+    "Never",
+    "Not Valid",
+    "ünïcödé",
+    "a/b",
+    "../..",
+    "{}",
+    "*",
 ];
 
 /// Any JSON, with a leaning towards words that mean something.
@@ -180,15 +240,25 @@ pub(crate) fn json_trees() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
-        prop_oneof![Just(0i64), Just(1), Just(-1), Just(80), Just(i64::MAX), Just(i64::MIN), Just(i64::from(i32::MAX) + 1)].prop_map(Value::from),
+        prop_oneof![
+            Just(0i64),
+            Just(1),
+            Just(-1),
+            Just(80),
+            Just(i64::MAX),
+            Just(i64::MIN),
+            Just(i64::from(i32::MAX) + 1)
+        ]
+        .prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
         select(TEXTS).prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            proptest::collection::vec((select(KEYS), inner), 0..4)
-                .prop_map(|entries| Value::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())),
+            proptest::collection::vec((select(KEYS), inner), 0..4).prop_map(|entries| Value::Object(
+                entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+            )),
         ]
     })
 }
@@ -240,7 +310,10 @@ fn patches() -> impl Strategy<Value = Value> {
 
 fn json_patches() -> impl Strategy<Value = Value> {
     let operation = select(&["add", "remove", "replace", "move", "copy", "test", "none"][..]);
-    let paths = || (select(KEYS), select(KEYS)).prop_map(|(outer, inner)| format!("/{outer}/{}", inner.replace('/', "~1")));
+    let paths = || {
+        (select(KEYS), select(KEYS))
+            .prop_map(|(outer, inner)| format!("/{outer}/{}", inner.replace('/', "~1")))
+    };
     let one = (operation, paths(), paths(), json_trees())
         .prop_map(|(op, path, from, value)| json!({"op": op, "path": path, "from": from, "value": value}));
     proptest::collection::vec(one, 0..3).prop_map(Value::from)
@@ -266,25 +339,40 @@ pub(crate) fn requests() -> impl Strategy<Value = Sent> {
     let create = (namespaces(), objects()).prop_map(move |(namespace, (kind, object))| {
         Sent::new("POST", &kind.collection(namespace), json, object.to_string())
     });
-    let replace = (namespaces(), objects(), subresources()).prop_map(move |(namespace, (kind, object), part)| {
-        let name = object["metadata"]["name"].as_str().unwrap_or("a").to_owned();
-        let name = if name.is_empty() || name.contains(['/', ' ', '.']) || !name.is_ascii() { "a".to_owned() } else { name };
-        Sent::new("PUT", &format!("{}/{name}{part}", kind.collection(namespace)), json, object.to_string())
-    });
+    let replace =
+        (namespaces(), objects(), subresources()).prop_map(move |(namespace, (kind, object), part)| {
+            let name = object["metadata"]["name"].as_str().unwrap_or("a").to_owned();
+            let name = if name.is_empty() || name.contains(['/', ' ', '.']) || !name.is_ascii() {
+                "a".to_owned()
+            } else {
+                name
+            };
+            Sent::new(
+                "PUT",
+                &format!("{}/{name}{part}", kind.collection(namespace)),
+                json,
+                object.to_string(),
+            )
+        });
     let target = || {
-        (select(KINDS), namespaces(), names()).prop_map(|(kind, namespace, name)| format!("{}/{name}", kind.collection(namespace)))
+        (select(KINDS), namespaces(), names())
+            .prop_map(|(kind, namespace, name)| format!("{}/{name}", kind.collection(namespace)))
     };
     let types = select(&["application/merge-patch+json", "application/strategic-merge-patch+json"][..]);
-    let patch = (target(), subresources(), types, patches())
-        .prop_map(|(target, part, content, patch)| Sent::new("PATCH", &format!("{target}{part}"), content, patch.to_string()));
-    let json_patch = (target(), json_patches())
-        .prop_map(|(target, patch)| Sent::new("PATCH", &target, "application/json-patch+json", patch.to_string()));
-    let managers = (select(&["m1", "m2"][..]), any::<bool>());
-    let apply = (namespaces(), objects(), managers).prop_map(|(namespace, (kind, object), (manager, force))| {
-        let target = format!("{}/a?fieldManager={manager}&force={force}", kind.collection(namespace));
-        Sent::new("PATCH", &target, "application/apply-patch+yaml", object.to_string())
+    let patch = (target(), subresources(), types, patches()).prop_map(|(target, part, content, patch)| {
+        Sent::new("PATCH", &format!("{target}{part}"), content, patch.to_string())
     });
-    let delete = (target(), delete_options()).prop_map(move |(target, options)| Sent::new("DELETE", &target, json, options));
+    let json_patch = (target(), json_patches()).prop_map(|(target, patch)| {
+        Sent::new("PATCH", &target, "application/json-patch+json", patch.to_string())
+    });
+    let managers = (select(&["m1", "m2"][..]), any::<bool>());
+    let apply =
+        (namespaces(), objects(), managers).prop_map(|(namespace, (kind, object), (manager, force))| {
+            let target = format!("{}/a?fieldManager={manager}&force={force}", kind.collection(namespace));
+            Sent::new("PATCH", &target, "application/apply-patch+yaml", object.to_string())
+        });
+    let delete = (target(), delete_options())
+        .prop_map(move |(target, options)| Sent::new("DELETE", &target, json, options));
     let delete_all = (select(KINDS), namespaces(), labels(), delete_options()).prop_filter_map(
         "a collection of namespaces cannot be deleted",
         move |(kind, namespace, label, options)| {

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
+use kube::ResourceExt as _;
 use kube::api::entry::Entry;
 use kube::api::{
-    Api, DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
-    WatchEvent, WatchParams,
+    Api, DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions,
+    PropagationPolicy, WatchEvent, WatchParams,
 };
 use kube::core::{DynamicObject, PartialObjectMetaExt as _};
 use kube::discovery::ApiResource;
-use kube::ResourceExt as _;
 use mainstay_testkit::{Cluster, eventually, for_each_cluster};
 use serde_json::json;
 
@@ -28,7 +28,10 @@ async fn what_is_created_is_read_back_in_every_way() {
         assert!(api.get_opt("a").await.unwrap().is_none());
         assert_eq!(refusal(api.get("a").await), (404, "NotFound".into()));
         let created = api.create(&PostParams::default(), &labelled("a", "x")).await.unwrap();
-        assert_eq!(refusal(api.create(&PostParams::default(), &labelled("a", "x")).await), (409, "AlreadyExists".into()));
+        assert_eq!(
+            refusal(api.create(&PostParams::default(), &labelled("a", "x")).await),
+            (409, "AlreadyExists".into())
+        );
         assert_eq!(api.get("a").await.unwrap(), created);
         assert_eq!(api.get_opt("a").await.unwrap().as_ref(), Some(&created));
         assert_eq!(api.get_with("a", &GetParams::any()).await.unwrap().uid(), created.uid());
@@ -47,7 +50,9 @@ async fn lists_are_selected_paged_and_cut_to_metadata() {
         for (name, label) in [("a", "x"), ("b", "x"), ("c", "y")] {
             api.create(&PostParams::default(), &labelled(name, label)).await.unwrap();
         }
-        let names = |list: kube::api::ObjectList<ConfigMap>| -> Vec<_> { list.iter().map(|o| o.name_any()).collect() };
+        let names = |list: kube::api::ObjectList<ConfigMap>| -> Vec<_> {
+            list.iter().map(kube::ResourceExt::name_any).collect()
+        };
         let labels = |selector: &str| ListParams::default().labels(selector);
         assert_eq!(names(api.list(&labels("app=x")).await.unwrap()), ["a", "b"]);
         assert_eq!(names(api.list(&labels("app").fields("metadata.name!=b")).await.unwrap()), ["a", "c"]);
@@ -63,7 +68,10 @@ async fn lists_are_selected_paged_and_cut_to_metadata() {
         let own = format!("metadata.namespace={}", cluster.namespace());
         assert_eq!(names(everywhere.list(&labels("app").fields(&own)).await.unwrap()), ["a", "b", "c"]);
         assert_eq!(refusal(api.list(&labels("app in (x")).await), (400, "BadRequest".into()));
-        assert_eq!(refusal(api.list(&ListParams::default().fields("data.a=b")).await), (400, "BadRequest".into()));
+        assert_eq!(
+            refusal(api.list(&ListParams::default().fields("data.a=b")).await),
+            (400, "BadRequest".into())
+        );
     })
     .await;
 }
@@ -100,7 +108,10 @@ async fn patches_of_every_kind_apply() {
         let object = api.patch("a", &params, &Patch::Apply(&whole)).await.unwrap();
         assert_eq!(object.metadata.managed_fields.unwrap()[0].operation.as_deref(), Some("Apply"));
         let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"value": "2"}});
-        assert_eq!(refusal(api.patch("a", &PatchParams::apply("rival"), &Patch::Apply(&other)).await), (409, "Conflict".into()));
+        assert_eq!(
+            refusal(api.patch("a", &PatchParams::apply("rival"), &Patch::Apply(&other)).await),
+            (409, "Conflict".into())
+        );
         api.patch("a", &PatchParams::apply("rival").force(), &Patch::Apply(&other)).await.unwrap();
         let less = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {}});
         let object = api.patch("a", &params, &Patch::Apply(&less)).await.unwrap();
@@ -108,10 +119,14 @@ async fn patches_of_every_kind_apply() {
         let plain = PatchParams::default();
         let merge = Patch::Merge(json!({"data": {"value": null, "merged": "1"}}));
         api.patch("a", &plain, &merge).await.unwrap();
-        let operations = serde_json::from_value(json!([{"op": "add", "path": "/data/added", "value": "1"}])).unwrap();
+        let operations =
+            serde_json::from_value(json!([{"op": "add", "path": "/data/added", "value": "1"}])).unwrap();
         let object = api.patch("a", &plain, &Patch::Json::<()>(operations)).await.unwrap();
         assert_eq!(object.data.unwrap().into_keys().collect::<Vec<_>>(), ["added", "merged"]);
-        let strict = PatchParams { field_validation: Some(kube::api::ValidationDirective::Strict), ..PatchParams::default() };
+        let strict = PatchParams {
+            field_validation: Some(kube::api::ValidationDirective::Strict),
+            ..PatchParams::default()
+        };
         let unknown = Patch::Merge(json!({"dota": {}}));
         assert_eq!(refusal(api.patch("a", &strict, &unknown).await).0, 422);
 
@@ -171,14 +186,20 @@ async fn deletion_honours_preconditions_and_propagation() {
         };
         let answer = api.delete("owner", &params).await.unwrap();
         assert!(answer.right().is_some_and(|status| status.is_success()));
-        eventually("the child goes", async || api.get_opt("child").await.unwrap().is_none().then_some(())).await;
+        eventually("the child goes", async || api.get_opt("child").await.unwrap().is_none().then_some(()))
+            .await;
         assert_eq!(refusal(api.delete("owner", &DeleteParams::default()).await), (404, "NotFound".into()));
 
         for name in ["a", "b", "c"] {
-            api.create(&PostParams::default(), &labelled(name, if name == "c" { "y" } else { "x" })).await.unwrap();
+            api.create(&PostParams::default(), &labelled(name, if name == "c" { "y" } else { "x" }))
+                .await
+                .unwrap();
         }
-        let answer = api.delete_collection(&DeleteParams::default(), &ListParams::default().labels("app=x")).await.unwrap();
-        let gone: BTreeSet<_> = answer.left().unwrap().iter().map(|object| object.name_any()).collect();
+        let answer = api
+            .delete_collection(&DeleteParams::default(), &ListParams::default().labels("app=x"))
+            .await
+            .unwrap();
+        let gone: BTreeSet<_> = answer.left().unwrap().iter().map(kube::ResourceExt::name_any).collect();
         assert_eq!(gone, BTreeSet::from(["a".into(), "b".into()]));
         let left = api.list(&ListParams::default().labels("app")).await.unwrap();
         assert_eq!(left.items.len(), 1);
@@ -212,7 +233,9 @@ async fn a_watch_tells_what_happened_since_a_version() {
         let params = WatchParams::default().timeout(60).labels("app=x");
         let metadata = api.watch_metadata(&params, &start).await.unwrap();
         let mut metadata = std::pin::pin!(metadata);
-        let Some(Ok(WatchEvent::Added(first))) = metadata.next().await else { panic!("an event of metadata") };
+        let Some(Ok(WatchEvent::Added(first))) = metadata.next().await else {
+            panic!("an event of metadata")
+        };
         assert_eq!(first.types.unwrap().kind, "PartialObjectMetadata");
     })
     .await;

@@ -51,13 +51,17 @@ async fn one_server_is_reached_in_every_way_at_once() {
     works(client(&https, without_certificate).await, "token").await;
     works(client(&https, |user| user.token = None).await, "certificate").await;
     let all: Api<ConfigMap> = Api::default_namespaced(Client::new(server, "default"));
-    assert_eq!(all.list(&ListParams::default().fields("metadata.name!=kube-root-ca.crt")).await.unwrap().items.len(), 5);
+    assert_eq!(
+        all.list(&ListParams::default().fields("metadata.name!=kube-root-ca.crt")).await.unwrap().items.len(),
+        5
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_are_kept_out() {
     let server = ApiServer::builder().build().unwrap();
-    let (http, https) = (server.serve_http(LOOPBACK).await.unwrap(), server.serve_https(LOOPBACK).await.unwrap());
+    let (http, https) =
+        (server.serve_http(LOOPBACK).await.unwrap(), server.serve_https(LOOPBACK).await.unwrap());
     for served in [&http, &https] {
         for token in [None, Some("wrong"), Some("")] {
             let stranger = client(served, |user| {
@@ -66,7 +70,11 @@ async fn strangers_are_kept_out() {
             })
             .await;
             let namespaces: Api<Namespace> = Api::all(stranger.clone());
-            assert_eq!(refusal(namespaces.list(&ListParams::default()).await), (401, "Unauthorized".into()), "{token:?}");
+            assert_eq!(
+                refusal(namespaces.list(&ListParams::default()).await),
+                (401, "Unauthorized".into()),
+                "{token:?}"
+            );
             // Health and version are for everybody.
             stranger.apiserver_version().await.unwrap();
         }
@@ -79,8 +87,10 @@ async fn strangers_are_kept_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_of_another_authority_is_refused() {
     let server = ApiServer::builder().build().unwrap();
-    let (own, other) = (server.serve_https(LOOPBACK).await.unwrap(), server.serve_https(LOOPBACK).await.unwrap());
-    let foreign = Kubeconfig::from_yaml(&other.kubeconfig()).unwrap().auth_infos[0].auth_info.clone().unwrap();
+    let (own, other) =
+        (server.serve_https(LOOPBACK).await.unwrap(), server.serve_https(LOOPBACK).await.unwrap());
+    let foreign =
+        Kubeconfig::from_yaml(&other.kubeconfig()).unwrap().auth_infos[0].auth_info.clone().unwrap();
     let stranger = client(&own, |user| {
         user.token = None;
         user.client_certificate_data = foreign.client_certificate_data;
@@ -95,9 +105,9 @@ async fn a_certificate_of_another_authority_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_longer_served_cannot_be_reached() {
     let server = ApiServer::builder().build().unwrap();
-    let served = server.serve_http(LOOPBACK).await.unwrap();
-    let client = client(&served, |_| ()).await;
+    let listening = server.serve_http(LOOPBACK).await.unwrap();
+    let client = client(&listening, |_| ()).await;
     client.apiserver_version().await.unwrap();
-    drop(served);
+    drop(listening);
     mainstay_testkit::eventually("the socket closes", async || client.apiserver_version().await.err()).await;
 }

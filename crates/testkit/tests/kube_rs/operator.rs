@@ -25,7 +25,11 @@ use crate::{config_map, refusal};
 /// Wants so many config maps.
 #[derive(CustomResource, Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[kube(group = "testing.mainstay.dev", version = "v1", kind = "Shelf", plural = "shelves", namespaced)]
-#[kube(status = "ShelfStatus", shortname = "sh", scale(spec_replicas_path = ".spec.books", status_replicas_path = ".status.books"))]
+#[kube(
+    status = "ShelfStatus",
+    shortname = "sh",
+    scale(spec_replicas_path = ".spec.books", status_replicas_path = ".status.books")
+)]
 #[kube(printcolumn(name = "Books", type_ = "integer", json_path = ".spec.books"))]
 struct ShelfSpec {
     #[schemars(range(min = 0, max = 10))]
@@ -55,7 +59,10 @@ async fn define(client: &Client) {
 }
 
 /// What it does to one shelf: as many children as it wants, counted in its status.
-async fn reconcile(shelf: Arc<Shelf>, client: Arc<Client>) -> Result<Action, kube::runtime::finalizer::Error<kube::Error>> {
+async fn reconcile(
+    shelf: Arc<Shelf>,
+    client: Arc<Client>,
+) -> Result<Action, kube::runtime::finalizer::Error<kube::Error>> {
     let namespace = shelf.namespace().expect("a namespaced kind");
     let shelves: Api<Shelf> = Api::namespaced((*client).clone(), &namespace);
     let books: Api<ConfigMap> = Api::namespaced((*client).clone(), &namespace);
@@ -63,13 +70,19 @@ async fn reconcile(shelf: Arc<Shelf>, client: Arc<Client>) -> Result<Action, kub
         let shelf = match event {
             Finalizing::Apply(shelf) => shelf,
             Finalizing::Cleanup(shelf) => {
-                books.create(&PostParams::default(), &config_map(&format!("{}-cleaned", shelf.name_any()), "yes")).await?;
+                books
+                    .create(
+                        &PostParams::default(),
+                        &config_map(&format!("{}-cleaned", shelf.name_any()), "yes"),
+                    )
+                    .await?;
                 return Ok(Action::await_change());
             }
         };
         for number in 0..shelf.spec.books {
             let mut book = config_map(&format!("{}-{number}", shelf.name_any()), &shelf.spec.title);
-            book.metadata.owner_references = Some(vec![shelf.controller_owner_ref(&()).expect("stored, so it has a uid")]);
+            book.metadata.owner_references =
+                Some(vec![shelf.controller_owner_ref(&()).expect("stored, so it has a uid")]);
             let name = book.name_any();
             books.patch(&name, &PatchParams::apply("shelf-operator").force(), &Patch::Apply(&book)).await?;
         }
@@ -85,7 +98,8 @@ async fn reconcile(shelf: Arc<Shelf>, client: Arc<Client>) -> Result<Action, kub
 fn start_operator(cluster: &Cluster) -> tokio::task::JoinHandle<()> {
     let shelves: Api<Shelf> = Api::namespaced(cluster.client(), cluster.namespace());
     let books: Api<ConfigMap> = Api::namespaced(cluster.client(), cluster.namespace());
-    let controller = Controller::new(shelves, watcher::Config::default()).owns(books, watcher::Config::default());
+    let controller =
+        Controller::new(shelves, watcher::Config::default()).owns(books, watcher::Config::default());
     let again = |_: Arc<Shelf>, _: &_, _: Arc<Client>| Action::requeue(Duration::from_millis(200));
     tokio::spawn(controller.run(reconcile, again, Arc::new(cluster.client())).for_each(async |_| ()))
 }
@@ -109,7 +123,8 @@ async fn an_operator_converges_repairs_and_cleans_up() {
         eventually("the lost book comes back", async || books.get_opt("s-1").await.unwrap()).await;
         let edited = json!({"data": {"value": "scribbled"}});
         books.patch("s-2", &PatchParams::default(), &Patch::Merge(edited)).await.unwrap();
-        let repaired = async || (books.get("s-2").await.unwrap().data == config_map("s-2", "first").data).then_some(());
+        let repaired =
+            async || (books.get("s-2").await.unwrap().data == config_map("s-2", "first").data).then_some(());
         eventually("the scribbled book is repaired", repaired).await;
         let more = Patch::Merge(json!({"spec": {"books": 4}}));
         shelves.patch("s", &PatchParams::default(), &more).await.unwrap();
@@ -121,7 +136,10 @@ async fn an_operator_converges_repairs_and_cleans_up() {
         let gone = await_condition(shelves.clone(), "s", conditions::is_deleted(&uid));
         tokio::time::timeout(Duration::from_secs(30), gone).await.expect("in time").unwrap();
         assert!(books.get_opt("s-cleaned").await.unwrap().is_some());
-        eventually("its books go with it", async || books.get_opt("s-0").await.unwrap().is_none().then_some(())).await;
+        eventually("its books go with it", async || {
+            books.get_opt("s-0").await.unwrap().is_none().then_some(())
+        })
+        .await;
         operator.abort();
     })
     .await;

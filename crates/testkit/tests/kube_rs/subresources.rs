@@ -43,7 +43,10 @@ async fn scale_is_read_and_written() {
         let patch = Patch::Merge(json!({"spec": {"replicas": 3}}));
         api.patch_scale("web", &PatchParams::default(), &patch).await.unwrap();
         scale.spec.as_mut().unwrap().replicas = Some(4);
-        assert_eq!(refusal(api.replace_scale("web", &PostParams::default(), &scale).await), (409, "Conflict".into()));
+        assert_eq!(
+            refusal(api.replace_scale("web", &PostParams::default(), &scale).await),
+            (409, "Conflict".into())
+        );
         scale.metadata.resource_version = None;
         api.replace_scale("web", &PostParams::default(), &scale).await.unwrap();
         let object = api.get("web").await.unwrap();
@@ -61,10 +64,14 @@ async fn pods_are_bound_resized_and_given_ephemeral_containers() {
         let binding: Binding = crate::object(json!({
             "metadata": {"name": "p"}, "target": {"apiVersion": "v1", "kind": "Node", "name": "nowhere"},
         }));
-        let _: Status = api.create_subresource("binding", "p", &PostParams::default(), &binding).await.unwrap();
+        let _: Status =
+            api.create_subresource("binding", "p", &PostParams::default(), &binding).await.unwrap();
         assert_eq!(api.get("p").await.unwrap().spec.unwrap().node_name.as_deref(), Some("nowhere"));
         let debug = json!({"spec": {"ephemeralContainers": [{"name": "debug", "image": "busybox"}]}});
-        let object = api.patch_ephemeral_containers("p", &PatchParams::default(), &Patch::Strategic(&debug)).await.unwrap();
+        let object = api
+            .patch_ephemeral_containers("p", &PatchParams::default(), &Patch::Strategic(&debug))
+            .await
+            .unwrap();
         assert_eq!(object.spec.unwrap().ephemeral_containers.unwrap().len(), 1);
     })
     .await;

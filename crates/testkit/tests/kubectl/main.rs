@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use futures::StreamExt as _;
-use mainstay_testkit::{Cluster, ClusterKind, binaries, clusters, cluster::report_missing};
+use mainstay_testkit::{Cluster, ClusterKind, binaries, cluster::report_missing, clusters};
 
 use crate::script::Script;
 

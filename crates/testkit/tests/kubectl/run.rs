@@ -1,5 +1,6 @@
 //! Runs a script's commands in a shell of their own each, with kubectl at hand and the test's namespace as its default.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -94,7 +95,7 @@ async fn run_command(command: &str, namespace: &str, directory: &Path, kubectl: 
     }
     match output.status.code() {
         Some(0) => {}
-        Some(code) => text.push_str(&format!("[exit {code}]\n")),
+        Some(code) => drop(writeln!(text, "[exit {code}]")),
         None => text.push_str("[killed]\n"),
     }
     text

@@ -73,7 +73,10 @@ impl Script {
         let mut text = format!("{}\n", self.title);
         for step in &self.steps {
             let _ = writeln!(text, "\n$ {}", step.command.replace('\n', "\n> "));
-            let outputs = [Some(step.expected.clone()), step.embedded.as_ref().map(|(id, output)| format!("? {id}\n{output}"))];
+            let outputs = [
+                Some(step.expected.clone()),
+                step.embedded.as_ref().map(|(id, output)| format!("? {id}\n{output}")),
+            ];
             for output in outputs.into_iter().flatten().filter(|output| !output.is_empty()) {
                 let _ = writeln!(text, "{}", output.trim_end());
             }
@@ -104,7 +107,10 @@ impl Script {
             let expected = match &step.embedded {
                 Some((id, expected)) if kind == ClusterKind::Embedded => {
                     if *expected == step.expected {
-                        found.push(format!("{}: {id} is accepted where nothing differs: $ {}", self.name, step.command));
+                        found.push(format!(
+                            "{}: {id} is accepted where nothing differs: $ {}",
+                            self.name, step.command
+                        ));
                     }
                     expected
                 }
