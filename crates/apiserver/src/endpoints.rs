@@ -53,8 +53,7 @@ pub(crate) fn known_but_absent(target: &Target, method: &Method) -> Option<ApiEr
     });
     known.then(|| {
         let group = if target.group.is_empty() { String::new() } else { format!(".{}", target.group) };
-        let mut error =
-            ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version));
+        let mut error = ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version));
         if *method == Method::GET {
             // Clients that look for what may not be there (kubectl describe) understand this one.
             (error.code, error.reason) = (404, "NotFound".into());
@@ -64,7 +63,11 @@ pub(crate) fn known_but_absent(target: &Target, method: &Method) -> Option<ApiEr
 }
 
 /// Answers a request for anything but a resource.
-pub(crate) fn answer(server: &Server, parts: &[String], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
+pub(crate) fn answer(
+    server: &Server,
+    parts: &[String],
+    request: &Request<Bytes>,
+) -> Result<Response<Body>, ApiError> {
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let reading = matches!(*request.method(), Method::GET | Method::HEAD);
     let reply = match parts.as_slice() {
@@ -186,22 +189,29 @@ fn discovery(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Resul
 
 fn authority(request: &Request<Bytes>) -> String {
     let host = request.headers().get(header::HOST).and_then(|h| h.to_str().ok());
-    host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str)).unwrap_or("localhost").to_owned()
+    host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str))
+        .unwrap_or("localhost")
+        .to_owned()
 }
 
-fn aggregated_document(catalog: &Catalog<'_>, core: bool, version: &str, request: &Request<Bytes>) -> Response<Body> {
+fn aggregated_document(
+    catalog: &Catalog<'_>,
+    core: bool,
+    version: &str,
+    request: &Request<Bytes>,
+) -> Response<Body> {
     let mut document = catalog.aggregated(core);
     document["apiVersion"] = format!("apidiscovery.k8s.io/{version}").into();
     let text = document.to_string();
-    let content_type =
-        format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList");
+    let content_type = format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList");
     tagged(text.into(), &content_type, request)
 }
 
 /// A document with its tag; only the tag if the client has the document already.
 fn tagged(text: Bytes, content_type: &str, request: &Request<Bytes>) -> Response<Body> {
     let tag = discovery::etag(&text);
-    let known = request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let known =
+        request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let mut response = if known {
         let mut response = Response::new(Body::whole(Bytes::new()));
         *response.status_mut() = http::StatusCode::NOT_MODIFIED;
@@ -223,9 +233,10 @@ fn tagged(text: Bytes, content_type: &str, request: &Request<Bytes>) -> Response
 
 /// `/`: what there is to ask for.
 fn paths(catalog: &Catalog<'_>) -> Value {
-    let mut paths: Vec<String> = ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
-        .map(str::to_owned)
-        .into();
+    let mut paths: Vec<String> =
+        ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+            .map(str::to_owned)
+            .into();
     for (group, version, _) in catalog.group_versions() {
         if group.is_empty() {
             paths.push(format!("/api/{version}"));

@@ -4,10 +4,8 @@
 //! written here, which follow from their definition.
 
 use crate::apply::FieldSet;
-use crate::builtin::rules::names::{
-    path_segment_name, validate_object_meta, validate_object_meta_update,
-};
 use crate::builtin::rules::names::object_meta::validate_standard_finalizers;
+use crate::builtin::rules::names::{path_segment_name, validate_object_meta, validate_object_meta_update};
 use crate::builtin::rules::objects::{self, crd, event, namespace};
 use crate::builtin::rules::pod::ephemeral;
 use crate::builtin::rules::{Env, names};
@@ -190,7 +188,9 @@ pub(crate) fn check_update(
     }
     match (&kind.nature, part) {
         (Nature::Builtin(builtin), Part::Status) => (builtin.rules.validate_status)(new, old, &mut errors),
-        (Nature::Builtin(_), Part::Other("ephemeralcontainers")) => ephemeral::validate(new, old, &mut errors),
+        (Nature::Builtin(_), Part::Other("ephemeralcontainers")) => {
+            ephemeral::validate(new, old, &mut errors)
+        }
         (Nature::Builtin(_), Part::Other("finalize")) => namespace::validate_finalize(new, old, &mut errors),
         (Nature::Builtin(_), Part::Other("binding")) => {}
         (Nature::Builtin(builtin), _) => (builtin.rules.validate_update)(new, old, &mut errors),
@@ -234,7 +234,11 @@ pub(crate) fn reset_fields(kind: &Kind, part: Part) -> &'static FieldSet {
     static SPEC_AND_METADATA: LazyLock<FieldSet> =
         LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata"]]));
     static POD_STATUS: LazyLock<FieldSet> = LazyLock::new(|| {
-        FieldSet::of_fields(&[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]])
+        FieldSet::of_fields(&[
+            &["spec"],
+            &["metadata", "deletionTimestamp"],
+            &["metadata", "ownerReferences"],
+        ])
     });
     static DEPLOYMENT_STATUS: LazyLock<FieldSet> =
         LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata", "labels"]]));

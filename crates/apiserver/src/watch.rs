@@ -18,10 +18,11 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch::Receiver;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 /// How long a watch lasts that does not say.
 const TIMEOUT_DEFAULT: Duration = Duration::from_mins(45);
@@ -88,7 +89,8 @@ struct Watch {
     queue: VecDeque<Bytes>,
     deadline: Instant,
     bookmarks: bool,
-    next_bookmark: Instant,
+    /// Rings at the deadline and at the time of each bookmark before it. Kept from wait to wait, because setting one costs more than an event.
+    alarm: Pin<Box<Sleep>>,
     done: bool,
     /// The column definitions of a table have been sent.
     columns_sent: bool,
@@ -140,7 +142,7 @@ pub(crate) async fn watch(server: Arc<Server>, call: Call, options: ListOptions)
         queue: VecDeque::new(),
         deadline: Instant::now() + timeout,
         bookmarks: options.bookmarks,
-        next_bookmark: Instant::now() + BOOKMARK_EVERY,
+        alarm: Box::pin(tokio::time::sleep(timeout.min(BOOKMARK_EVERY))),
         done: false,
         columns_sent: false,
         include,
@@ -217,25 +219,24 @@ impl Watch {
         enum Woken {
             ByChange,
             ByEnd,
-            ByTimeout,
-            ForBookmark,
+            ByAlarm,
         }
         let woken = tokio::select! {
             biased;
             () = self.follower.changed() => Woken::ByChange,
             _ = self.closed.wait_for(|closed| *closed) => Woken::ByEnd,
-            () = tokio::time::sleep_until(self.deadline) => Woken::ByTimeout,
-            () = tokio::time::sleep_until(self.next_bookmark), if self.bookmarks => Woken::ForBookmark,
+            () = self.alarm.as_mut() => Woken::ByAlarm,
         };
+        let now = Instant::now();
         match woken {
             Woken::ByChange => {}
             Woken::ByEnd => self.done = true,
-            Woken::ByTimeout => {
+            Woken::ByAlarm if now >= self.deadline => {
                 self.done = true;
                 self.push_bookmark();
             }
-            Woken::ForBookmark => {
-                self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
+            Woken::ByAlarm => {
+                self.alarm.as_mut().reset(self.deadline.min(now + BOOKMARK_EVERY));
                 self.push_bookmark();
             }
         }
@@ -257,8 +258,7 @@ impl Watch {
         let kind = self.call.kind.clone();
         if self.selection.is_everything() {
             let plain = self.call.accept.form == Form::Object && kind.stored_as_sent(&event.object);
-            let line =
-                if plain { event.line(kind.prefix()) } else { self.line(event.kind(), &event.object) };
+            let line = if plain { event.line(kind.prefix()) } else { self.line(event.kind(), &event.object) };
             return self.deliver(event.kind(), &event.object, line).await;
         }
         let before = event.previous.as_ref().is_some_and(|o| self.selection.selects(&kind, o));

@@ -172,7 +172,13 @@ fn write_options() -> WriteOptions {
 }
 
 /// Creates an object; that it exists already is fine.
-async fn create(server: &Server, kind: Arc<Kind>, key: &Key, object: Value, who: &str) -> Result<(), ApiError> {
+async fn create(
+    server: &Server,
+    kind: Arc<Kind>,
+    key: &Key,
+    object: Value,
+    who: &str,
+) -> Result<(), ApiError> {
     let call = call(kind, key, who);
     match write::create_object(server, &call, &write_options(), object).await {
         Err(error) if error.reason != "AlreadyExists" => Err(error),

@@ -157,9 +157,15 @@ async fn derived_schemas_default_and_validate() {
         assert_eq!(created.spec.title, "untitled");
         assert_eq!(shelves.get_scale("s").await.unwrap().spec.unwrap().replicas, Some(1));
         let many = Patch::Merge(json!({"spec": {"books": 11}}));
-        assert_eq!(refusal(shelves.patch("s", &PatchParams::default(), &many).await), (422, "Invalid".into()));
+        assert_eq!(
+            refusal(shelves.patch("s", &PatchParams::default(), &many).await),
+            (422, "Invalid".into())
+        );
         let wrong = Patch::Merge(json!({"spec": {"books": "three"}}));
-        assert_eq!(refusal(shelves.patch("s", &PatchParams::default(), &wrong).await), (422, "Invalid".into()));
+        assert_eq!(
+            refusal(shelves.patch("s", &PatchParams::default(), &wrong).await),
+            (422, "Invalid".into())
+        );
     })
     .await;
 }

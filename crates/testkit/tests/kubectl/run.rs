@@ -28,6 +28,15 @@ await() {
     cat "$1" >&2
     return 1
 }
+# await_lines FILE COUNT: waits until the file has so many lines.
+await_lines() {
+    for attempt in $(seq 600); do
+        if [ "$(wc -l < "$1")" -ge "$2" ]; then return; fi
+        sleep 0.05
+    done
+    echo "waited in vain for $2 lines in $1" >&2
+    return 1
+}
 # structure: of what `kubectl explain` prints, the fields and their types without the prose.
 structure() {
     grep -E '^[A-Z]+:|^ *[A-Za-z]+[[:space:]]+<'
