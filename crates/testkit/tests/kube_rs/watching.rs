@@ -5,11 +5,11 @@ use std::pin::pin;
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
-use kube::core::PartialObjectMeta;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use kube::runtime::watcher::{self, Event};
+use kube::core::PartialObjectMeta;
 #[expect(deprecated, reason = "what most projects still call")]
 use kube::runtime::metadata_watcher;
+use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, reflector, watcher as watch};
 use mainstay_testkit::{Cluster, eventually, for_each_cluster};
 use serde_json::json;
