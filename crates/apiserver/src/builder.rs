@@ -179,7 +179,7 @@ impl ApiServer {
         let server = &self.server;
         self.started
             .get_or_init(|| async {
-                controllers::start(server).await;
+                Box::pin(controllers::start(server)).await;
             })
             .await;
     }
@@ -191,7 +191,8 @@ impl ApiServer {
         B::Error: std::fmt::Display,
     {
         self.start().await;
-        service::handle(self.server.clone(), request).await
+        // Boxed, so that the depth of what handles a request does not count in the futures of callers.
+        Box::pin(service::handle(self.server.clone(), request)).await
     }
 }
 
