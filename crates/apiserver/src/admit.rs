@@ -3,9 +3,7 @@
 //! First what is compiled in (namespaces must exist and live on, pods get their account and tolerations,
 //! claims their class), then the webhooks that are configured.
 
-use crate::admission::{
-    Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served, UserInfo,
-};
+use crate::admission::{Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served, UserInfo};
 use crate::builtin::rules::Env;
 use crate::builtin::rules::objects::{claim, class_defaults, priority_class};
 use crate::builtin::rules::pod::admit as pod;
@@ -105,7 +103,10 @@ pub(crate) async fn delete(
         asked
             .with(server, call, async |attributes, notes| match stage {
                 Stage::Mutating => {
-                    server.webhooks.mutate(&configurations, attributes, None, Some(live), &|_| Ok(()), notes).await
+                    server
+                        .webhooks
+                        .mutate(&configurations, attributes, None, Some(live), &|_| Ok(()), notes)
+                        .await
                 }
                 Stage::Validating => {
                     server.webhooks.validate(&configurations, attributes, None, Some(live), notes).await
@@ -129,9 +130,8 @@ enum Stage {
 
 /// The configurations that may concern a call, in the order of their names. Mostly none, found at once.
 fn configurations(server: &Server, call: &Call, stage: Stage) -> Vec<Value> {
-    static MUTATING: LazyLock<CollectionId> = LazyLock::new(|| {
-        CollectionId::new("admissionregistration.k8s.io", "mutatingwebhookconfigurations")
-    });
+    static MUTATING: LazyLock<CollectionId> =
+        LazyLock::new(|| CollectionId::new("admissionregistration.k8s.io", "mutatingwebhookconfigurations"));
     static VALIDATING: LazyLock<CollectionId> = LazyLock::new(|| {
         CollectionId::new("admissionregistration.k8s.io", "validatingwebhookconfigurations")
     });
@@ -177,7 +177,11 @@ impl Asked {
             namespace: if is_namespace { name.clone() } else { call.namespace().to_owned() },
             name,
             namespace_object: namespace_object(server, call, object),
-            user: UserInfo { name: call.user.name.clone(), uid: String::new(), groups: call.user.groups.clone() },
+            user: UserInfo {
+                name: call.user.name.clone(),
+                uid: String::new(),
+                groups: call.user.groups.clone(),
+            },
             dry_run,
             options,
         }
@@ -199,7 +203,11 @@ impl Asked {
             .collect();
         let served: Vec<Served<'_>> = others.iter().map(|other| served(other)).collect();
         let convert = |object: &Value, to: Gvk<'_>| {
-            let from = server.registry.of_kind(&kind.group, text(object, "/apiVersion").rsplit('/').next().unwrap_or(""), &kind.kind);
+            let from = server.registry.of_kind(
+                &kind.group,
+                text(object, "/apiVersion").rsplit('/').next().unwrap_or(""),
+                &kind.kind,
+            );
             let to = server.registry.of_kind(to.group, to.version, to.kind);
             let converted = from.zip(to).and_then(|(from, to)| to.from_version(&from, object.clone()));
             converted.ok_or_else(ApiError::no_such_resource)
@@ -264,7 +272,10 @@ fn check_namespace(
         let subject = crate::status::Subject { group: "", kind: "namespaces" };
         return Err(ApiError::not_found(&subject, name));
     };
-    if operation == Operation::Update || text(&namespace.value(), "/status/phase") != "Terminating" {
+    let terminating = || {
+        namespace.mentions("\"Terminating\"") && text(&namespace.value(), "/status/phase") == "Terminating"
+    };
+    if operation == Operation::Update || !terminating() {
         return Ok(());
     }
     let why = format!("unable to create new content in namespace {name} because it is being terminated");
@@ -275,7 +286,8 @@ fn check_namespace(
     let mut error = ApiError::forbidden(&call.kind.resource(), object_name, &why);
     if let Some(details) = &mut error.details {
         let message = format!("namespace {name} is being terminated");
-        let cause = json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
+        let cause =
+            json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
         details.insert("causes".into(), json!([cause]));
     }
     Err(error)
@@ -302,7 +314,7 @@ fn admit_builtin(
             })?;
         }
         ("PersistentVolumeClaim", None) => {
-            let classes = all(server, "storage.k8s.io", "storageclasses");
+            let classes = mentioning(server, "storage.k8s.io", "storageclasses", "is-default-class");
             class_defaults::default_storage_class(object, classes.iter());
             claim::add_finalizer(object, "kubernetes.io/pvc-protection");
         }
@@ -313,7 +325,7 @@ fn admit_builtin(
         }
         ("PersistentVolume", None) => claim::add_finalizer(object, "kubernetes.io/pv-protection"),
         ("Ingress", None) => {
-            let classes = all(server, "networking.k8s.io", "ingressclasses");
+            let classes = mentioning(server, "networking.k8s.io", "ingressclasses", "is-default-class");
             class_defaults::default_ingress_class(object, classes.iter());
         }
         ("PriorityClass", old) => {
@@ -340,14 +352,19 @@ fn around_pod<R>(server: &Server, namespace: &str, with: impl FnOnce(&pod::Surro
     })
 }
 
-fn all(server: &Server, group: &str, plural: &str) -> Vec<Value> {
+/// The objects of a kind that mention something.
+fn mentioning(server: &Server, group: &str, plural: &str, what: &str) -> Vec<Value> {
     let id = CollectionId::new(group, plural);
     let listing = server.store.list(&id, None, None, None);
-    listing.map(|l| l.items.iter().map(|o| o.value()).collect()).unwrap_or_default()
+    let mentioning = |listing: crate::store::Listing| {
+        let items = listing.items.iter().filter(|object| object.mentions(what));
+        items.map(|object| object.value()).collect()
+    };
+    listing.map(mentioning).unwrap_or_default()
 }
 
 fn default_priority_class(server: &Server) -> Option<Value> {
-    let mut classes = all(server, "scheduling.k8s.io", "priorityclasses");
+    let mut classes = mentioning(server, "scheduling.k8s.io", "priorityclasses", "\"globalDefault\":true");
     classes.retain(|class| class.get("globalDefault") == Some(&Value::Bool(true)));
     classes.into_iter().min_by_key(|class| class.get("value").and_then(Value::as_i64).unwrap_or(0))
 }

@@ -1,7 +1,7 @@
 //! Cluster IPs and node ports: given out once, known from the services that hold them.
 
-use crate::builtin::rules::objects::service::allocate::{Allocations, Ranges, begin_create, begin_update};
 use crate::builtin::rules::names::address::Cidr;
+use crate::builtin::rules::objects::service::allocate::{Allocations, Ranges, begin_create, begin_update};
 use crate::kind::Kind;
 use crate::server::Server;
 use crate::status::ApiError;
@@ -69,7 +69,12 @@ fn is_service(kind: &Kind) -> bool {
 }
 
 /// Gives a new service what it needs.
-pub(crate) fn on_create(server: &Server, kind: &Kind, object: &mut Value, dry_run: bool) -> Result<(), ApiError> {
+pub(crate) fn on_create(
+    server: &Server,
+    kind: &Kind,
+    object: &mut Value,
+    dry_run: bool,
+) -> Result<(), ApiError> {
     if !is_service(kind) {
         return Ok(());
     }
@@ -95,9 +100,7 @@ pub(crate) fn on_update(
         return Ok(());
     }
     let mut random = || server.identities.next();
-    server
-        .allocations
-        .with(server, |taken| begin_update(new, old, &ranges(), taken, &mut random, dry_run))
+    server.allocations.with(server, |taken| begin_update(new, old, &ranges(), taken, &mut random, dry_run))
 }
 
 /// A service that was given something is not stored after all.

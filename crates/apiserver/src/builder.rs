@@ -13,6 +13,7 @@ use crate::store::{Retention, Store};
 use crate::subresource::{Providers, SubresourceProvider};
 use crate::watch::WatchDelivery;
 use bytes::Bytes;
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use std::convert::Infallible;
@@ -179,7 +180,8 @@ impl ApiServer {
         let server = &self.server;
         self.started
             .get_or_init(|| async {
-                Box::pin(controllers::start(server)).await;
+                // Boxed, so that what awaits a server need not know how deep its futures are.
+                controllers::start(server).boxed().await;
             })
             .await;
     }
@@ -191,8 +193,7 @@ impl ApiServer {
         B::Error: std::fmt::Display,
     {
         self.start().await;
-        // Boxed, so that the depth of what handles a request does not count in the futures of callers.
-        Box::pin(service::handle(self.server.clone(), request)).await
+        service::handle(self.server.clone(), request).boxed().await
     }
 }
 

@@ -89,8 +89,13 @@ impl DeleteOptions {
             let why = "orphanDependents and deletionPropagation cannot be both set";
             errors.push(FieldError::invalid(&Path::of("propagationPolicy"), &policy.into(), why));
         }
-        let dry: Vec<&str> =
-            raw.get("dryRun").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let dry: Vec<&str> = raw
+            .get("dryRun")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let dry_run = options::dry_run(&dry, &mut errors);
         if !errors.is_empty() {
             let subject = Subject { group: "meta.k8s.io", kind: "DeleteOptions" };
@@ -103,7 +108,10 @@ impl DeleteOptions {
         };
         let precondition = |pointer| raw.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         Ok(DeleteOptions {
-            grace_seconds: raw.get("gracePeriodSeconds").and_then(Value::as_i64).map(|s| if s < 0 { 1 } else { s }),
+            grace_seconds: raw
+                .get("gracePeriodSeconds")
+                .and_then(Value::as_i64)
+                .map(|s| if s < 0 { 1 } else { s }),
             uid: precondition("/preconditions/uid"),
             version: precondition("/preconditions/resourceVersion"),
             propagation,
@@ -207,12 +215,12 @@ async fn delete_key(
             call.warn(ORPHANED_PODS);
         }
         let decision = decide(kind, live.clone(), options, server.clock.now());
-        let (mut tree, fate) = match decision {
+        let (tree, fate) = match decision {
             Decision::Nothing => return Ok(Deleted::Marked(stored)),
             Decision::Mark(tree) if tree == live => return Ok(Deleted::Marked(stored)),
             Decision::MarkThenRemove(tree) if !options.dry_run => {
                 // The mark is a write of its own, which watches see; the next round removes.
-                match server.store.commit(&kind.collection, key, Some(stored.revision), tree, Fate::Kept) {
+                match server.store.commit(&kind.collection, key, Some(stored.revision), &tree, Fate::Kept) {
                     Ok(_) => marked = true,
                     Err(Refused::Changed(_)) => {}
                     Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
@@ -226,8 +234,7 @@ async fn delete_key(
         if options.dry_run {
             return Ok(Deleted::DryRun(tree, fate == Fate::Removed));
         }
-        kind.to_stored(&mut tree);
-        match server.store.commit(&kind.collection, key, Some(stored.revision), tree, fate) {
+        match server.store.commit(&kind.collection, key, Some(stored.revision), &kind.stored(&tree), fate) {
             Ok(object) if fate == Fate::Removed => return Ok(Deleted::Gone(object)),
             Ok(object) => return Ok(Deleted::Marked(object)),
             Err(Refused::Changed(_)) => {}
@@ -305,7 +312,10 @@ fn decide(kind: &Kind, mut live: Value, options: &DeleteOptions, now: Timestamp)
     match grace {
         Some(seconds) if seconds > 0 || waits => Decision::Mark(live),
         Some(_) => Decision::MarkThenRemove(live),
-        None if waits && deleting && live.pointer("/metadata/deletionGracePeriodSeconds") == Some(&json!(0)) => {
+        None if waits
+            && deleting
+            && live.pointer("/metadata/deletionGracePeriodSeconds") == Some(&json!(0)) =>
+        {
             Decision::Mark(live)
         }
         None if waits => {

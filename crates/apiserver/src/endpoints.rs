@@ -53,8 +53,7 @@ pub(crate) fn known_but_absent(target: &Target, method: &Method) -> Option<ApiEr
     });
     known.then(|| {
         let group = if target.group.is_empty() { String::new() } else { format!(".{}", target.group) };
-        let mut error =
-            ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version));
+        let mut error = ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version));
         if *method == Method::GET {
             // Clients that look for what may not be there (kubectl describe) understand this one.
             (error.code, error.reason) = (404, "NotFound".into());
@@ -64,14 +63,18 @@ pub(crate) fn known_but_absent(target: &Target, method: &Method) -> Option<ApiEr
 }
 
 /// Answers a request for anything but a resource.
-pub(crate) fn answer(server: &Server, parts: &[String], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
+pub(crate) fn answer(
+    server: &Server,
+    parts: &[String],
+    request: &Request<Bytes>,
+) -> Result<Response<Body>, ApiError> {
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let reading = matches!(*request.method(), Method::GET | Method::HEAD);
     let reply = match parts.as_slice() {
         ["healthz" | "livez" | "readyz", ..] if reading => Reply::plain(200, "ok"),
         ["version"] if reading => Reply::json(200, &version()),
         ["metrics", ..] => return Err(ApiError::not_implemented("metrics of the API server")),
-        ["openapi", "v2"] => return Err(ApiError::no_such_resource()),
+        ["openapi", "v2"] if reading => openapi_v2(request),
         ["openapi", "v3", rest @ ..] if reading => return openapi(server, rest, request),
         [] | ["api" | "apis", ..] if reading => return discovery(server, &parts, request),
         ["healthz" | "livez" | "readyz" | "version" | "api" | "apis" | "openapi", ..] | [] if !reading => {
@@ -186,22 +189,29 @@ fn discovery(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Resul
 
 fn authority(request: &Request<Bytes>) -> String {
     let host = request.headers().get(header::HOST).and_then(|h| h.to_str().ok());
-    host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str)).unwrap_or("localhost").to_owned()
+    host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str))
+        .unwrap_or("localhost")
+        .to_owned()
 }
 
-fn aggregated_document(catalog: &Catalog<'_>, core: bool, version: &str, request: &Request<Bytes>) -> Response<Body> {
+fn aggregated_document(
+    catalog: &Catalog<'_>,
+    core: bool,
+    version: &str,
+    request: &Request<Bytes>,
+) -> Response<Body> {
     let mut document = catalog.aggregated(core);
     document["apiVersion"] = format!("apidiscovery.k8s.io/{version}").into();
     let text = document.to_string();
-    let content_type =
-        format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList");
+    let content_type = format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList");
     tagged(text.into(), &content_type, request)
 }
 
 /// A document with its tag; only the tag if the client has the document already.
 fn tagged(text: Bytes, content_type: &str, request: &Request<Bytes>) -> Response<Body> {
     let tag = discovery::etag(&text);
-    let known = request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let known =
+        request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let mut response = if known {
         let mut response = Response::new(Body::whole(Bytes::new()));
         *response.status_mut() = http::StatusCode::NOT_MODIFIED;
@@ -223,9 +233,10 @@ fn tagged(text: Bytes, content_type: &str, request: &Request<Bytes>) -> Response
 
 /// `/`: what there is to ask for.
 fn paths(catalog: &Catalog<'_>) -> Value {
-    let mut paths: Vec<String> = ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
-        .map(str::to_owned)
-        .into();
+    let mut paths: Vec<String> =
+        ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+            .map(str::to_owned)
+            .into();
     for (group, version, _) in catalog.group_versions() {
         if group.is_empty() {
             paths.push(format!("/api/{version}"));
@@ -237,6 +248,15 @@ fn paths(catalog: &Catalog<'_>) -> Value {
     paths.sort();
     paths.dedup();
     json!({"paths": paths})
+}
+
+fn openapi_v2(request: &Request<Bytes>) -> Reply {
+    let accept = request.headers().get(header::ACCEPT).and_then(|h| h.to_str().ok()).unwrap_or_default();
+    if openapi::v2::wants_protobuf(accept) {
+        let message: Bytes = openapi::v2::document_protobuf(KUBERNETES_VERSION).into();
+        return Reply::new(200, Body::whole(message), openapi::v2::PROTOBUF);
+    }
+    Reply::json(200, &openapi::v2::document(KUBERNETES_VERSION))
 }
 
 /// `/openapi/v3`: the index, or the document of one group and version.

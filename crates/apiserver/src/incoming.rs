@@ -54,7 +54,9 @@ pub(crate) fn object(call: &Call, options: &WriteOptions) -> Result<Value, ApiEr
 /// Reads a body as the wanted kind, in whatever encoding it comes.
 fn decode_body(call: &Call, wanted: &Wanted<'_>) -> Result<Decoded, ApiError> {
     match content_type(&call.headers) {
-        "" | "application/json" => known_kind(decode::decode_object(&call.body, Encoding::Json, wanted), wanted),
+        "" | "application/json" => {
+            known_kind(decode::decode_object(&call.body, Encoding::Json, wanted), wanted)
+        }
         "application/yaml" => known_kind(decode::decode_object(&call.body, Encoding::Yaml, wanted), wanted),
         PROTOBUF if wanted.implied => decode_protobuf(call, wanted),
         _ => Err(unknown_format(wanted.implied)),
@@ -66,7 +68,8 @@ fn known_kind(read: Result<Decoded, ApiError>, wanted: &Wanted<'_>) -> Result<De
     read.map_err(|mut error| {
         if let Some((kind, version)) = unregistered(&error.message) {
             let (group, version) = version.rsplit_once('/').unwrap_or(("", &version));
-            if tables::definition_of(group, version, &kind).is_some() || (group.is_empty() && kind == "List") {
+            if tables::definition_of(group, version, &kind).is_some() || (group.is_empty() && kind == "List")
+            {
                 let package = wanted.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
                 let why = format!(
                     "converting ({version}.{kind}) to ({package}.{}): unknown conversion",
@@ -101,7 +104,11 @@ fn decode_protobuf(call: &Call, wanted: &Wanted<'_>) -> Result<Decoded, ApiError
         Ok(Some(value)) => {
             let (found_version, found) = (text(&value, "/apiVersion"), text(&value, "/kind"));
             if found_version != api_version || found != wanted.kind {
-                let why = format!("no kind {} is registered for version {}", go_quote(found), go_quote(found_version));
+                let why = format!(
+                    "no kind {} is registered for version {}",
+                    go_quote(found),
+                    go_quote(found_version)
+                );
                 let version = found_version.rsplit('/').next().unwrap_or_default();
                 return known_kind(Err(decode::cannot_handle(found, version, wanted.kind, &why)), wanted);
             }
@@ -230,7 +237,9 @@ pub(crate) fn delete_options(call: &Call) -> Result<Value, ApiError> {
 
 /// A body of a built-in kind other than the object's own: a `Binding`, an `Eviction`, a `Scale`.
 pub(crate) fn other_kind(call: &Call, group: &str, version: &str, kind: &str) -> Result<Value, ApiError> {
-    let Some(schema) = tables::schema_of(group, version, kind) else { return Err(ApiError::no_such_resource()) };
+    let Some(schema) = tables::schema_of(group, version, kind) else {
+        return Err(ApiError::no_such_resource());
+    };
     let mut value = decode_body(call, &Wanted { group, version, kind, implied: true })?.value;
     fit_other(&mut value, &schema).map_err(|why| decode::cannot_handle(kind, version, kind, &why))?;
     Ok(value)
@@ -284,7 +293,8 @@ pub(crate) fn read_patch(call: &Call, form: PatchForm) -> Result<Patch, ApiError
     let decoded = decode::parse(&call.body, Encoding::Json).map_err(|error| match error {
         Unreadable::Syntax(why) | Unreadable::Value(why) => {
             let why = why.strip_prefix("couldn't get version/kind; json parse error: ").unwrap_or(&why);
-            ApiError::bad_request(format!("error decoding patch: {why}"))
+            let prefix = if form == PatchForm::Strategic { "" } else { "error decoding patch: " };
+            ApiError::bad_request(format!("{prefix}{why}"))
         }
     })?;
     let Decoded { value, strict_errors, warnings } = decoded;
@@ -292,7 +302,12 @@ pub(crate) fn read_patch(call: &Call, form: PatchForm) -> Result<Patch, ApiError
 }
 
 /// An object with a patch applied, fitted to its kind and defaulted.
-pub(crate) fn patched(call: &Call, options: &WriteOptions, patch: &Patch, live: &Value) -> Result<Value, ApiError> {
+pub(crate) fn patched(
+    call: &Call,
+    options: &WriteOptions,
+    patch: &Patch,
+    live: &Value,
+) -> Result<Value, ApiError> {
     let kind = &*call.kind;
     let checked = options.field_validation != FieldValidation::Ignore;
     let mut unknown = Vec::new();

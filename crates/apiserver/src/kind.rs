@@ -7,6 +7,7 @@ use crate::store::{CollectionId, Object, Revision};
 use crate::table::Printer;
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// One resource at one version.
@@ -276,7 +277,10 @@ impl Kind {
                 if custom.storage_schema.is_none() {
                     crate::schema::prune(value, self.schema());
                 }
-                crate::schema::apply_defaults(value, custom.storage_schema.as_deref().unwrap_or(&custom.schema));
+                crate::schema::apply_defaults(
+                    value,
+                    custom.storage_schema.as_deref().unwrap_or(&custom.schema),
+                );
                 if custom.storage_schema.is_some() {
                     crate::schema::prune(value, self.schema());
                 }
@@ -289,7 +293,9 @@ impl Kind {
         if self.collection != other.collection {
             return None;
         }
-        other.to_stored(&mut value);
+        if let Cow::Owned(stored) = other.stored(&value) {
+            value = stored;
+        }
         if let Value::Object(tree) = &mut value {
             self.stamp(tree);
         }
@@ -299,18 +305,22 @@ impl Kind {
         Some(value)
     }
 
-    /// Brings a tree of this version into the form that is stored.
-    pub(crate) fn to_stored(&self, value: &mut Value) {
+    /// A tree of this version in the form that is stored.
+    pub(crate) fn stored<'a>(&self, value: &'a Value) -> Cow<'a, Value> {
+        let changed = |change: &dyn Fn(&mut Value)| {
+            let mut stored = value.clone();
+            change(&mut stored);
+            Cow::Owned(stored)
+        };
         match &self.nature {
             Nature::Builtin(_) if self.group == "events.k8s.io" => {
-                crate::builtin::rules::objects::event::to_core(value);
+                changed(&crate::builtin::rules::objects::event::to_core)
             }
-            Nature::Builtin(_) => {}
-            Nature::Custom(custom) => {
-                if let Some(schema) = &custom.storage_schema {
-                    crate::schema::prune(value, schema);
-                }
-            }
+            Nature::Builtin(_) => Cow::Borrowed(value),
+            Nature::Custom(custom) => match &custom.storage_schema {
+                Some(schema) => changed(&|value| drop(crate::schema::prune(value, schema))),
+                None => Cow::Borrowed(value),
+            },
         }
     }
 }

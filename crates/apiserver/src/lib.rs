@@ -64,6 +64,7 @@ mod patch;
 mod protobuf;
 mod read;
 mod registry;
+mod replicas;
 mod request;
 mod respond;
 mod review;

@@ -86,7 +86,9 @@ pub(crate) fn accept(headers: &HeaderMap) -> Result<Accept, ApiError> {
             (None, _) => Form::Object,
             (Some("Table"), Some("v1" | "v1beta1") | None) if metadata_group => Form::Table,
             (Some("PartialObjectMetadata"), Some("v1" | "v1beta1")) if metadata_group => Form::Metadata,
-            (Some("PartialObjectMetadataList"), Some("v1" | "v1beta1")) if metadata_group => Form::MetadataList,
+            (Some("PartialObjectMetadataList"), Some("v1" | "v1beta1")) if metadata_group => {
+                Form::MetadataList
+            }
             _ => continue,
         };
         let meta_version = if clause.version == Some("v1beta1") { "v1beta1" } else { "v1" };
@@ -143,10 +145,7 @@ mod tests {
     fn the_first_form_that_can_be_made_is_taken() {
         assert_eq!(form("application/json;as=Table;v=v1;g=meta.k8s.io,application/json"), Some(Form::Table));
         assert_eq!(form("application/json;as=Other;v=v9,application/json"), Some(Form::Object));
-        assert_eq!(
-            form("application/vnd.kubernetes.protobuf;as=Table,application/json"),
-            Some(Form::Object)
-        );
+        assert_eq!(form("application/vnd.kubernetes.protobuf;as=Table,application/json"), Some(Form::Object));
         assert_eq!(
             form("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"),
             Some(Form::MetadataList)

@@ -34,7 +34,9 @@ impl Selection {
             if fields.is_everything() {
                 fields = FieldSelector::parse(&format!("metadata.name={name}"))?.for_kind(&support)?;
             } else if fields.name() != Some(name) {
-                return Err(ApiError::bad_request("fieldSelector metadata.name doesn't match requested name"));
+                return Err(ApiError::bad_request(
+                    "fieldSelector metadata.name doesn't match requested name",
+                ));
             }
         }
         Ok(Selection { labels, fields })
@@ -236,7 +238,9 @@ impl Resume {
     }
 
     fn read(text: &str) -> Result<Resume, ApiError> {
-        let refuse = |why: &str| ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let refuse = |why: &str| {
+            ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        };
         let decoded = base64::engine::general_purpose::URL_SAFE_NO_PAD
             .decode(text)
             .map_err(|error| refuse(&error.to_string()))?;
@@ -246,10 +250,7 @@ impl Resume {
         })?;
         let token: Token = serde_json::from_value(value.value).map_err(|error| refuse(&error.to_string()))?;
         if token.v != TOKEN_VERSION {
-            return Err(refuse(&format!(
-                "server does not recognize this encoded version {}",
-                token.v
-            )));
+            return Err(refuse(&format!("server does not recognize this encoded version {}", token.v)));
         }
         if token.rv == 0 {
             return Err(refuse("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));

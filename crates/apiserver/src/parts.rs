@@ -22,7 +22,12 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Answers a request for a part of an object.
-pub(crate) async fn answer(server: &Server, call: &Call, name: &str, method: &Method) -> Result<Reply, ApiError> {
+pub(crate) async fn answer(
+    server: &Server,
+    call: &Call,
+    name: &str,
+    method: &Method,
+) -> Result<Reply, ApiError> {
     let first = name.split('/').next().unwrap_or(name);
     let Some(part) = call.kind.subresource(first) else {
         // A custom kind that could have the subresource but has it not is asked for the object.

@@ -23,16 +23,29 @@ pub(crate) struct Registry {
 
 #[derive(Default)]
 struct CustomKinds {
-    by_id: HashMap<Id, Arc<Kind>>,
+    /// In the order of their [`place`]s, to be found without making a key.
+    kinds: Vec<Arc<Kind>>,
     /// Told when a version is no longer served.
     closers: HashMap<Id, Sender<bool>>,
     /// Counts changes, so that what is derived from the set can be cached.
     generation: u64,
 }
 
-static BUILTIN: LazyLock<HashMap<Id, Arc<Kind>>> = LazyLock::new(|| {
-    resources().iter().filter_map(builtin_kind).map(|kind| (id(&kind), Arc::new(kind))).collect()
+/// In the order of their [`place`]s.
+static BUILTIN: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
+    let mut kinds: Vec<_> = resources().iter().filter_map(builtin_kind).map(Arc::new).collect();
+    kinds.sort_by(|a, b| place(a).cmp(&place(b)));
+    kinds
 });
+
+/// What a URL says of a kind.
+fn place(kind: &Kind) -> (&str, &str, &str) {
+    (&kind.group, &kind.version, &kind.plural)
+}
+
+fn position(kinds: &[Arc<Kind>], wanted: (&str, &str, &str)) -> Result<usize, usize> {
+    kinds.binary_search_by(|kind| place(kind).cmp(&wanted))
+}
 
 /// Kinds that are never stored: a request makes them and the answer is all there is.
 const NOT_STORED: &[&str] = &[
@@ -121,19 +134,20 @@ impl Registry {
 
     /// The kind that a URL names.
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
-        let id = (group.to_owned(), version.to_owned(), plural.to_owned());
-        if let Some(kind) = BUILTIN.get(&id) {
-            return Some(kind.clone());
+        let wanted = (group, version, plural);
+        if let Ok(at) = position(&BUILTIN, wanted) {
+            return Some(BUILTIN[at].clone());
         }
         let custom = self.custom.read().unwrap_or_else(PoisonError::into_inner);
-        custom.by_id.get(&id).filter(|kind| is_served(kind)).cloned()
+        let at = position(&custom.kinds, wanted).ok()?;
+        Some(&custom.kinds[at]).filter(|kind| is_served(kind)).cloned()
     }
 
     /// The kind of a name, at any version, preferring the one given.
     pub(crate) fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<Arc<Kind>> {
         let matches = |candidate: &&Arc<Kind>| candidate.group == group && candidate.kind == kind;
         let custom = self.custom.read().unwrap_or_else(PoisonError::into_inner);
-        let all = || BUILTIN.values().chain(custom.by_id.values()).filter(matches);
+        let all = || BUILTIN.iter().chain(&custom.kinds).filter(matches);
         all().find(|candidate| candidate.version == version).or_else(|| all().next()).cloned()
     }
 
@@ -142,23 +156,18 @@ impl Registry {
         let custom = self.custom.read().unwrap_or_else(PoisonError::into_inner);
         let (group, plural) = id.parts();
         let fits = |kind: &&Arc<Kind>| kind.group == group && kind.plural == plural;
-        BUILTIN.values().chain(custom.by_id.values()).find(fits).cloned()
+        BUILTIN.iter().chain(&custom.kinds).find(fits).cloned()
     }
 
     /// Whether a group is one of Kubernetes' own.
     pub(crate) fn has_builtin_group(&self, group: &str) -> bool {
-        BUILTIN.keys().any(|(served, _, _)| served == group)
+        BUILTIN.iter().any(|kind| kind.group == group)
     }
 
     /// Every served kind at every version, built-in ones first.
     pub(crate) fn all(&self) -> Vec<Arc<Kind>> {
         let custom = self.custom.read().unwrap_or_else(PoisonError::into_inner);
-        let mut kinds: Vec<_> = BUILTIN.values().cloned().collect();
-        kinds.sort_by(|a, b| id(a).cmp(&id(b)));
-        let mut more: Vec<_> = custom.by_id.values().filter(|kind| is_served(kind)).cloned().collect();
-        more.sort_by(|a, b| id(a).cmp(&id(b)));
-        kinds.extend(more);
-        kinds
+        BUILTIN.iter().chain(custom.kinds.iter().filter(|kind| is_served(kind))).cloned().collect()
     }
 
     /// One version of every stored, namespaced or not, kind.
@@ -186,24 +195,23 @@ impl Registry {
         let custom = &mut *custom;
         let is_its = |kind: &Kind| kind.custom().is_some_and(|c: &Custom| c.definition == definition);
         let served: Vec<Id> = kinds.iter().filter(|k| k.custom().is_some_and(|c| c.served)).map(id).collect();
-        let gone: Vec<Id> = custom
-            .by_id
-            .iter()
-            .filter(|(id, kind)| is_its(kind) && !served.contains(id))
-            .map(|(id, _)| id.clone())
-            .collect();
-        for id in gone {
-            custom.by_id.remove(&id);
-            if let Some(closer) = custom.closers.remove(&id) {
+        custom.kinds.retain(|kind| !is_its(kind) || served.contains(&id(kind)));
+        let CustomKinds { kinds: known, closers, .. } = custom;
+        closers.retain(|id, closer| {
+            let stays = served.contains(id) || position(known, (&id.0, &id.1, &id.2)).is_ok();
+            if !stays {
                 closer.send_replace(true);
             }
-        }
+            stays
+        });
         for kind in kinds {
-            let id = id(&kind);
             if kind.custom().is_some_and(|c| c.served) {
-                custom.closers.entry(id.clone()).or_insert_with(|| Sender::new(false));
+                closers.entry(id(&kind)).or_insert_with(|| Sender::new(false));
             }
-            custom.by_id.insert(id, Arc::new(kind));
+            match position(known, place(&kind)) {
+                Ok(at) => known[at] = Arc::new(kind),
+                Err(at) => known.insert(at, Arc::new(kind)),
+            }
         }
         custom.generation += 1;
     }

@@ -46,8 +46,7 @@ impl Path {
             ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
             _ => (false, rest),
         };
-        let mut target =
-            Target { group: group.into(), version: version.into(), watch, ..Target::default() };
+        let mut target = Target { group: group.into(), version: version.into(), watch, ..Target::default() };
         let rest = match rest {
             // The namespace itself, and parts of it.
             ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => rest,

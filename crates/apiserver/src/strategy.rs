@@ -4,15 +4,14 @@
 //! written here, which follow from their definition.
 
 use crate::apply::FieldSet;
-use crate::builtin::rules::names::{
-    path_segment_name, validate_object_meta, validate_object_meta_update,
-};
 use crate::builtin::rules::names::object_meta::validate_standard_finalizers;
+use crate::builtin::rules::names::{path_segment_name, validate_object_meta, validate_object_meta_update};
 use crate::builtin::rules::objects::{self, crd, event, namespace};
 use crate::builtin::rules::pod::ephemeral;
 use crate::builtin::rules::{Env, names};
 use crate::field::FieldError;
 use crate::kind::{Kind, Nature};
+use crate::replicas;
 use crate::schema;
 use crate::server::Call;
 use crate::status::ApiError;
@@ -162,7 +161,8 @@ pub(crate) fn check_create(kind: &Kind, object: &Value, call: &Call) -> Result<(
         }
         Nature::Custom(custom) => {
             validate_object_meta(object, kind.namespaced, names::dns1123_subdomain, &mut errors);
-            take(schema::validate(object, None, &custom.schema), call, &mut errors);
+            let scaled = replicas::check(object, custom.scale.as_ref());
+            take(schema::validate(object, None, &custom.schema, scaled), call, &mut errors);
         }
     }
     refuse(kind, object, &errors)?;
@@ -188,15 +188,19 @@ pub(crate) fn check_update(
     }
     match (&kind.nature, part) {
         (Nature::Builtin(builtin), Part::Status) => (builtin.rules.validate_status)(new, old, &mut errors),
-        (Nature::Builtin(_), Part::Other("ephemeralcontainers")) => ephemeral::validate(new, old, &mut errors),
+        (Nature::Builtin(_), Part::Other("ephemeralcontainers")) => {
+            ephemeral::validate(new, old, &mut errors)
+        }
         (Nature::Builtin(_), Part::Other("finalize")) => namespace::validate_finalize(new, old, &mut errors),
         (Nature::Builtin(_), Part::Other("binding")) => {}
         (Nature::Builtin(builtin), _) => (builtin.rules.validate_update)(new, old, &mut errors),
         (Nature::Custom(custom), Part::Status) => {
-            take(schema::validate_status(new, old, &custom.schema), call, &mut errors);
+            let scaled = replicas::check_status(new, custom.scale.as_ref());
+            take(schema::validate_status(new, old, &custom.schema, scaled), call, &mut errors);
         }
         (Nature::Custom(custom), _) => {
-            take(schema::validate(new, Some(old), &custom.schema), call, &mut errors);
+            let scaled = replicas::check(new, custom.scale.as_ref());
+            take(schema::validate(new, Some(old), &custom.schema, scaled), call, &mut errors);
         }
     }
     refuse(kind, new, &errors)
@@ -230,7 +234,11 @@ pub(crate) fn reset_fields(kind: &Kind, part: Part) -> &'static FieldSet {
     static SPEC_AND_METADATA: LazyLock<FieldSet> =
         LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata"]]));
     static POD_STATUS: LazyLock<FieldSet> = LazyLock::new(|| {
-        FieldSet::of_fields(&[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]])
+        FieldSet::of_fields(&[
+            &["spec"],
+            &["metadata", "deletionTimestamp"],
+            &["metadata", "ownerReferences"],
+        ])
     });
     static DEPLOYMENT_STATUS: LazyLock<FieldSet> =
         LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata", "labels"]]));

@@ -34,11 +34,22 @@ pub struct SubresourceRequest {
 pub(crate) struct Providers(HashMap<(String, String, String), Arc<dyn SubresourceProvider>>);
 
 impl Providers {
-    pub(crate) fn add(&mut self, group: &str, resource: &str, name: &str, provider: Arc<dyn SubresourceProvider>) {
+    pub(crate) fn add(
+        &mut self,
+        group: &str,
+        resource: &str,
+        name: &str,
+        provider: Arc<dyn SubresourceProvider>,
+    ) {
         self.0.insert((group.to_owned(), resource.to_owned(), name.to_owned()), provider);
     }
 
-    pub(crate) fn get(&self, group: &str, resource: &str, name: &str) -> Option<Arc<dyn SubresourceProvider>> {
+    pub(crate) fn get(
+        &self,
+        group: &str,
+        resource: &str,
+        name: &str,
+    ) -> Option<Arc<dyn SubresourceProvider>> {
         self.0.get(&(group.to_owned(), resource.to_owned(), name.to_owned())).cloned()
     }
 }

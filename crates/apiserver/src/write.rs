@@ -109,7 +109,8 @@ async fn create_tracked(
 ) -> Result<Written, ApiError> {
     admit::mutate(server, call, admit::Operation::Create, options.dry_run, &mut object, None).await?;
     incoming::dedup_owners(call, &mut object);
-    let generated = text(&object, "/metadata/name").is_empty() && !text(&object, "/metadata/generateName").is_empty();
+    let generated =
+        text(&object, "/metadata/name").is_empty() && !text(&object, "/metadata/generateName").is_empty();
     let mut tries = if generated { NAME_TRIES } else { 1 };
     loop {
         tries -= 1;
@@ -166,9 +167,7 @@ async fn store_new(
         }
         return Ok(Written::DryRun(object.take()));
     }
-    let mut stored = object.clone();
-    kind.to_stored(&mut stored);
-    match server.store.commit(&kind.collection, &key, None, stored, Fate::Kept) {
+    match server.store.commit(&kind.collection, &key, None, &kind.stored(object), Fate::Kept) {
         Ok(object) => Ok(Written::Stored(object)),
         Err(Refused::Changed(found)) => {
             let mut error = ApiError::already_exists(&kind.resource(), &name);
@@ -270,8 +269,7 @@ pub(crate) async fn update(
         let (mut new, insisted) = propose(server, call, options, part, &change, &live)?;
         incoming::place(call, &mut new, Some(call.name()))?;
         incoming::dedup_owners(call, &mut new);
-        admit::mutate(server, call, admit::Operation::Update, options.dry_run, &mut new, Some(&live))
-            .await?;
+        admit::mutate(server, call, admit::Operation::Update, options.dry_run, &mut new, Some(&live)).await?;
         match finish(server, call, options, part, (&stored, &live), new).await? {
             Some(written) => return Ok((written, false)),
             // A client that insisted on a state is told; others never notice.
@@ -305,8 +303,8 @@ async fn create_by_update(
                 return Err(ApiError::conflict(&call.kind.resource(), call.name(), &why));
             }
             let mut object = applied(server, call, options, Part::Main, None, &wanted, force)?;
-            incoming::check_name(call, &object)?;
             incoming::place(call, &mut object, Some(call.name()))?;
+            incoming::check_patched_name(call, &object)?;
             incoming::fit(&call.kind, &mut object).map_err(ApiError::bad_request)?;
             strategy::default(&call.kind, &mut object);
             create_tracked(server, call, options, object).await
@@ -455,14 +453,25 @@ async fn finish(
     // as written, while watches show it as it was last stored.
     if crate::delete::is_complete(kind, &new) {
         let last = stored.value();
-        return match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), last, Fate::Removed) {
+        return match server.store.commit(
+            &kind.collection,
+            &stored.key,
+            Some(stored.revision),
+            &last,
+            Fate::Removed,
+        ) {
             Ok(object) => Ok(Some(Written::Removed(new, object.revision))),
             Err(Refused::Changed(_)) => Ok(None),
             Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
         };
     }
-    kind.to_stored(&mut new);
-    match server.store.commit(&kind.collection, &stored.key, Some(stored.revision), new, Fate::Kept) {
+    match server.store.commit(
+        &kind.collection,
+        &stored.key,
+        Some(stored.revision),
+        &kind.stored(&new),
+        Fate::Kept,
+    ) {
         Ok(object) => Ok(Some(Written::Stored(object))),
         Err(Refused::Changed(_)) => Ok(None),
         Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
@@ -512,7 +521,8 @@ fn applied(
 ) -> Result<Value, ApiError> {
     let name = manager_name(call, options);
     let by = Writer { name: &name, subresource: part.name(), time: server.clock.now() };
-    let result = with_target(server, &call.kind, part, |target| apply::apply(live, wanted, &by, force, target));
+    let result =
+        with_target(server, &call.kind, part, |target| apply::apply(live, wanted, &by, force, target));
     result.map_err(ApiError::from)
 }
 

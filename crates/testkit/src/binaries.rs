@@ -34,10 +34,7 @@ pub struct MissingBinaries {
 impl Binaries {
     /// Looks in the two places this module names.
     pub fn find() -> Result<Self, MissingBinaries> {
-        let directory = env::var_os("KUBEBUILDER_ASSETS")
-            .filter(|value| !value.is_empty())
-            .map_or_else(|| cache_directory().join("kubernetes").join(KUBERNETES_VERSION), PathBuf::from);
-        Self::in_directory(directory)
+        Self::in_directory(directory())
     }
 
     /// Looks in one directory.
@@ -57,6 +54,19 @@ impl Binaries {
     pub fn directory(&self) -> &Path {
         &self.directory
     }
+}
+
+/// One program that a control plane does not need, `kubectl` say, from the same places.
+pub fn find_program(name: &'static str) -> Result<PathBuf, MissingBinaries> {
+    let directory = directory();
+    let path = directory.join(name);
+    if path.is_file() { Ok(path) } else { Err(MissingBinaries { missing: vec![name], directory }) }
+}
+
+fn directory() -> PathBuf {
+    env::var_os("KUBEBUILDER_ASSETS")
+        .filter(|value| !value.is_empty())
+        .map_or_else(|| cache_directory().join("kubernetes").join(KUBERNETES_VERSION), PathBuf::from)
 }
 
 fn cache_directory() -> PathBuf {

@@ -3,17 +3,19 @@
 use std::env;
 use std::fmt;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use mainstay_apiserver::ApiServer;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::binaries::Binaries;
-use crate::embedded::start_embedded;
+use crate::embedded::Embedded;
 use crate::eventually::eventually;
 use crate::real::{RealControlPlane, RealError, RealOptions, client_from};
 
@@ -42,17 +44,25 @@ impl fmt::Display for ClusterKind {
 /// A cluster in the hands of one test.
 #[derive(Clone)]
 pub struct Cluster {
-    kind: ClusterKind,
     client: kube::Client,
     namespace: String,
-    kubeconfig: Option<PathBuf>,
+    source: Source,
+}
+
+/// What is behind a cluster's client.
+#[derive(Clone)]
+enum Source {
+    Embedded(Arc<Embedded>),
+    /// Reached by this kubeconfig.
+    Real(PathBuf),
 }
 
 impl Cluster {
     /// An embedded cluster of its own, where this build has one.
     pub async fn embedded() -> Option<Self> {
-        let client = start_embedded()?;
-        Some(Self::with_new_namespace(ClusterKind::Embedded, client, None).await)
+        let embedded = Embedded::start()?;
+        let client = embedded.client();
+        Some(Self::with_new_namespace(client, Source::Embedded(Arc::new(embedded))).await)
     }
 
     /// A namespace in the real cluster that the whole test run shares, unless there is none.
@@ -62,21 +72,17 @@ impl Cluster {
     pub async fn real() -> Option<Self> {
         let kubeconfig = shared_real().await?;
         let client = client_from(&kubeconfig).await.unwrap_or_else(|error| panic!("{}", chain(&error)));
-        Some(Self::with_new_namespace(ClusterKind::Real, client, Some(kubeconfig)).await)
+        Some(Self::with_new_namespace(client, Source::Real(kubeconfig)).await)
     }
 
     /// Another test's view of the same cluster: a further namespace.
     pub async fn again(&self) -> Self {
-        Self::with_new_namespace(self.kind, self.client.clone(), self.kubeconfig.clone()).await
+        Self::with_new_namespace(self.client.clone(), self.source.clone()).await
     }
 
-    async fn with_new_namespace(
-        kind: ClusterKind,
-        client: kube::Client,
-        kubeconfig: Option<PathBuf>,
-    ) -> Self {
+    async fn with_new_namespace(client: kube::Client, source: Source) -> Self {
         let namespace = unique_name("test");
-        let cluster = Self { kind, client, namespace, kubeconfig };
+        let cluster = Self { client, namespace, source };
         cluster.create_namespace().await;
         cluster
     }
@@ -98,7 +104,10 @@ impl Cluster {
 
     /// Which of the two it is.
     pub fn kind(&self) -> ClusterKind {
-        self.kind
+        match self.source {
+            Source::Embedded(_) => ClusterKind::Embedded,
+            Source::Real(_) => ClusterKind::Real,
+        }
     }
 
     /// A client with all rights.
@@ -111,9 +120,21 @@ impl Cluster {
         &self.namespace
     }
 
-    /// The kubeconfig that reaches it from another process, if one does.
-    pub fn kubeconfig(&self) -> Option<&Path> {
-        self.kubeconfig.as_deref()
+    /// The path of a kubeconfig that reaches it from another process, as long as this cluster is kept. The embedded one
+    /// is served over HTTPS on loopback from the first call on.
+    pub async fn kubeconfig(&self) -> PathBuf {
+        match &self.source {
+            Source::Embedded(embedded) => embedded.kubeconfig().await,
+            Source::Real(kubeconfig) => kubeconfig.clone(),
+        }
+    }
+
+    /// The embedded server itself, for what no request can ask for.
+    pub fn embedded_server(&self) -> Option<&ApiServer> {
+        match &self.source {
+            Source::Embedded(embedded) => Some(embedded.server()),
+            Source::Real(_) => None,
+        }
     }
 
     /// The answer to GET `path`, as [`send`](Self::send) gives it.
@@ -145,7 +166,7 @@ impl Cluster {
 /// Runs a test on every cluster that `MAINSTAY_TEST_CLUSTER` asks for, one after the other, saying on which it fails.
 pub async fn for_each_cluster(test: impl AsyncFn(Cluster)) {
     for cluster in clusters().await {
-        let failure = OnFailure(cluster.kind);
+        let failure = OnFailure(cluster.kind());
         test(cluster).await;
         drop(failure);
     }
@@ -194,7 +215,7 @@ async fn shared_real() -> Option<PathBuf> {
         let binaries = match Binaries::find() {
             Ok(binaries) => binaries,
             Err(missing) => {
-                report_missing(&missing.to_string());
+                report_missing("everything on a real control plane", &missing);
                 return None;
             }
         };
@@ -204,12 +225,15 @@ async fn shared_real() -> Option<PathBuf> {
     control_plane.await.as_ref().map(RealControlPlane::kubeconfig)
 }
 
-/// Fails where a real control plane is required. Elsewhere writes past the capture of test output, so that nobody takes
+/// Fails where the real parts are required. Elsewhere writes past the capture of test output, so that nobody takes
 /// a skipped half for a passed one.
-fn report_missing(missing: &str) {
+///
+/// # Panics
+/// When `MAINSTAY_REQUIRE_REAL=1`.
+pub fn report_missing(skipped: &str, missing: &impl fmt::Display) {
     let required = env::var("MAINSTAY_REQUIRE_REAL").is_ok_and(|value| value == "1");
-    assert!(!required, "MAINSTAY_REQUIRE_REAL=1, but there is no real control plane: {missing}");
-    let _ = writeln!(io::stderr(), "\nSKIPPED: everything on a real control plane: {missing}\n");
+    assert!(!required, "MAINSTAY_REQUIRE_REAL=1, but {skipped} cannot run: {missing}");
+    let _ = writeln!(io::stderr(), "\nSKIPPED: {skipped}: {missing}\n");
 }
 
 /// A name that no other test of this or another process has.

@@ -31,7 +31,7 @@ pub(super) fn float(number: &Number) -> String {
 }
 
 /// `%v`.
-pub(super) fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     let spaced = |items: Vec<String>| items.join(" ");
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -64,7 +64,7 @@ pub(super) fn syntax(value: &Value) -> String {
 }
 
 /// `%T`.
-pub(super) const fn type_name(value: &Value) -> &'static str {
+pub(crate) const fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",

@@ -28,7 +28,7 @@ mod checks;
 mod compare;
 mod conflict;
 mod fields;
-mod go;
+pub(crate) mod go;
 mod last_applied;
 mod managers;
 mod merge;
@@ -156,7 +156,11 @@ pub(crate) fn track_update(live: Option<&Value>, new: &mut Value, by: &Writer<'_
     if managers.list.is_empty() && exists {
         return;
     }
-    let zero = if live.is_none() { if target.schema.go.is_some() { conform::zero(target.schema) } else { Value::Object(Map::new()) } } else { Value::Null };
+    let zero = if live.is_none() {
+        if target.schema.go.is_some() { conform::zero(target.schema) } else { Value::Object(Map::new()) }
+    } else {
+        Value::Null
+    };
     if let Ok(managers) = record(live.unwrap_or(&zero), new, managers, by, target) {
         set_managed_fields(new, managers.encode());
     }
@@ -230,7 +234,8 @@ pub(crate) fn apply(
     let managers = Managers::decode(managed_fields(live)).map_err(ApplyError::Managers)?;
     let managers = if managers.list.is_empty() && live != &nothing {
         let before = Writer { name: "before-first-apply", ..*by };
-        let zero = if target.schema.go.is_some() { conform::zero(target.schema) } else { Value::Object(Map::new()) };
+        let zero =
+            if target.schema.go.is_some() { conform::zero(target.schema) } else { Value::Object(Map::new()) };
         record(&zero, live, managers, &before, target).map_err(ApplyError::BeforeFirstApply)?
     } else {
         managers

@@ -43,7 +43,13 @@ pub(crate) async fn run(server: &Server) -> Result<(), ApiError> {
     ensure(server, "", "v1", "services", service).await
 }
 
-async fn ensure(server: &Server, group: &str, version: &str, plural: &str, object: Value) -> Result<(), ApiError> {
+async fn ensure(
+    server: &Server,
+    group: &str,
+    version: &str,
+    plural: &str,
+    object: Value,
+) -> Result<(), ApiError> {
     let Some(kind) = server.registry.find(group, version, plural) else { return Ok(()) };
     let key = Key::new(text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
     if server.store.get(&kind.collection, &key).is_some() {

@@ -91,7 +91,8 @@ impl Definitions {
                 taken.add(&other);
             }
         }
-        let Some(kind) = server.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions") else {
+        let Some(kind) = server.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        else {
             return true;
         };
         let deleting = definition.pointer("/metadata/deletionTimestamp").is_some();
@@ -122,7 +123,14 @@ async fn clean_up(server: &Server, definitions: Arc<Kind>, definition: &Value, k
         let now = server.timestamp();
         let edit = |object: &mut Value| {
             let message = "CustomResource deletion is in progress";
-            names::set_condition(&mut object["status"], "Terminating", "True", "InstanceDeletionInProgress", message, &now);
+            names::set_condition(
+                &mut object["status"],
+                "Terminating",
+                "True",
+                "InstanceDeletionInProgress",
+                message,
+                &now,
+            );
         };
         // The event of this write brings the definition here again.
         return change(server, definitions, key, Part::Status, WHO, &edit).await.is_ok();
@@ -158,7 +166,8 @@ fn kinds(definition: &Value, revision: Revision, server: &Server) -> Vec<Kind> {
 }
 
 fn kind(definition: &Value, version: &Value, revision: Revision, server: &Server) -> Kind {
-    let accepted = |field: &str| definition["status"]["acceptedNames"][field].as_str().unwrap_or_default().to_owned();
+    let accepted =
+        |field: &str| definition["status"]["acceptedNames"][field].as_str().unwrap_or_default().to_owned();
     let list = |field: &str| -> Vec<String> {
         let values = definition["status"]["acceptedNames"][field].as_array();
         values.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -173,11 +182,13 @@ fn kind(definition: &Value, version: &Value, revision: Revision, server: &Server
         short_names: list("shortNames"),
         categories: list("categories"),
     };
-    let open_api = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or_else(|| json!({"type": "object"}));
+    let open_api =
+        version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or_else(|| json!({"type": "object"}));
     let before = server.registry.find(&names.group, &names.version, &names.plural);
-    let same = before.as_ref().and_then(|kind| kind.custom()).filter(|custom| {
-        custom.open_api == open_api && custom.uid == text(definition, "/metadata/uid")
-    });
+    let same = before
+        .as_ref()
+        .and_then(|kind| kind.custom())
+        .filter(|custom| custom.open_api == open_api && custom.uid == text(definition, "/metadata/uid"));
     let (schema, since) = match same {
         Some(custom) => (custom.schema.clone(), custom.since),
         None => (Arc::new(CompiledSchema::read(&open_api)), revision),
@@ -229,7 +240,9 @@ fn selectable(version: &Value) -> Vec<String> {
 fn deprecation(names: &Names, version: &Value) -> Option<String> {
     let deprecated = version["deprecated"] == Value::Bool(true);
     let said = version["deprecationWarning"].as_str().map(str::to_owned);
-    deprecated.then(|| said.unwrap_or_else(|| format!("{}/{} {} is deprecated", names.group, names.version, names.kind)))
+    deprecated.then(|| {
+        said.unwrap_or_else(|| format!("{}/{} {} is deprecated", names.group, names.version, names.kind))
+    })
 }
 
 fn subresources(names: &Names, custom: &Custom) -> Vec<Subresource> {

@@ -53,20 +53,32 @@ impl Metadata {
     }
 }
 
+/// Whether an object may have owners or be in deletion.
+fn may_matter(object: &Object) -> bool {
+    object.mentions("\"ownerReferences\"") || object.mentions("\"deletionTimestamp\"")
+}
+
+/// Where an object is.
+type Place = (CollectionId, Key);
+
 struct Node {
-    id: CollectionId,
-    key: Key,
+    uid: String,
     owners: Vec<Owner>,
 }
 
+/// Only objects that have owners, and owners that wait, are kept track of: of most objects there is
+/// nothing to know.
 #[derive(Default)]
 pub(super) struct Garbage {
-    nodes: HashMap<String, Node>,
+    /// Objects that have owners.
+    nodes: HashMap<Place, Node>,
     /// By the owner's uid.
-    dependents: HashMap<String, BTreeSet<String>>,
+    dependents: HashMap<String, BTreeSet<Place>>,
+    /// Owners that are being deleted and wait for their dependents, by uid.
+    waiting: HashMap<String, Place>,
     /// Objects whose owners may be gone.
     suspects: Work,
-    /// Owners that wait for their dependents.
+    /// Owners that wait for their dependents, to be looked at.
     owners: Work,
 }
 
@@ -76,41 +88,51 @@ impl Garbage {
     }
 
     pub(super) fn see(&mut self, id: &CollectionId, object: &Arc<Object>) {
-        let metadata = Metadata::of(object);
         let place = (id.clone(), object.key.clone());
-        let before = self.nodes.get(&metadata.uid).map(|node| node.owners.clone()).unwrap_or_default();
+        if !may_matter(object) && !self.nodes.contains_key(&place) {
+            return;
+        }
+        let metadata = Metadata::of(object);
+        let before = self.nodes.remove(&place).map(|node| node.owners).unwrap_or_default();
         for owner in before.iter().filter(|owner| !metadata.owner_references.contains(owner)) {
-            self.unlink(&owner.uid, &metadata.uid);
+            self.unlink(&owner.uid, &place);
             self.look_at_owner(&owner.uid);
         }
         for owner in &metadata.owner_references {
-            self.dependents.entry(owner.uid.clone()).or_default().insert(metadata.uid.clone());
+            self.dependents.entry(owner.uid.clone()).or_default().insert(place.clone());
         }
         if !metadata.owner_references.is_empty() && before != metadata.owner_references {
             self.suspects.insert(place.clone());
         }
         if metadata.waits_for("orphan") || metadata.waits_for("foregroundDeletion") {
-            self.owners.insert(place);
+            self.waiting.insert(metadata.uid.clone(), place.clone());
+            self.owners.insert(place.clone());
             if metadata.waits_for("foregroundDeletion") {
                 self.suspect_dependents(&metadata.uid);
             }
         }
-        let node = Node { id: id.clone(), key: object.key.clone(), owners: metadata.owner_references };
-        self.nodes.insert(metadata.uid, node);
-    }
-
-    pub(super) fn forget(&mut self, _id: &CollectionId, object: &Object) {
-        let uid = Metadata::of(object).uid;
-        self.suspect_dependents(&uid);
-        if let Some(node) = self.nodes.remove(&uid) {
-            for owner in node.owners {
-                self.unlink(&owner.uid, &uid);
-                self.look_at_owner(&owner.uid);
-            }
+        if !metadata.owner_references.is_empty() {
+            self.nodes.insert(place, Node { uid: metadata.uid, owners: metadata.owner_references });
         }
     }
 
-    fn unlink(&mut self, owner: &str, dependent: &str) {
+    pub(super) fn forget(&mut self, id: &CollectionId, object: &Object) {
+        let place = (id.clone(), object.key.clone());
+        let node = self.nodes.remove(&place);
+        let uid = match &node {
+            Some(node) => node.uid.clone(),
+            None if self.dependents.is_empty() && self.waiting.is_empty() => return,
+            None => Metadata::of(object).uid,
+        };
+        self.waiting.remove(&uid);
+        self.suspect_dependents(&uid);
+        for owner in node.into_iter().flat_map(|node| node.owners) {
+            self.unlink(&owner.uid, &place);
+            self.look_at_owner(&owner.uid);
+        }
+    }
+
+    fn unlink(&mut self, owner: &str, dependent: &Place) {
         if let Some(dependents) = self.dependents.get_mut(owner) {
             dependents.remove(dependent);
             if dependents.is_empty() {
@@ -121,15 +143,13 @@ impl Garbage {
 
     /// An owner that waits for its dependents may have one less to wait for.
     fn look_at_owner(&mut self, uid: &str) {
-        if let Some(node) = self.nodes.get(uid) {
-            self.owners.insert((node.id.clone(), node.key.clone()));
+        if let Some(place) = self.waiting.get(uid) {
+            self.owners.insert(place.clone());
         }
     }
 
     fn suspect_dependents(&mut self, uid: &str) {
-        let dependents = self.dependents.get(uid).into_iter().flatten();
-        let places = dependents.filter_map(|uid| self.nodes.get(uid)).map(|n| (n.id.clone(), n.key.clone()));
-        self.suspects.extend(places);
+        self.suspects.extend(self.dependents.get(uid).into_iter().flatten().cloned());
     }
 
     pub(super) async fn act(&mut self, server: &Server) {
@@ -150,30 +170,24 @@ impl Garbage {
         let Some(object) = server.store.get(id, key) else { return true };
         let Some(kind) = server.registry.of_collection(id) else { return true };
         let metadata = Metadata::of(&object);
-        let dependents: Vec<&Node> = self
-            .dependents
-            .get(&metadata.uid)
-            .into_iter()
-            .flatten()
-            .filter_map(|uid| self.nodes.get(uid))
-            .collect();
+        let dependents: Vec<&Place> = self.dependents.get(&metadata.uid).into_iter().flatten().collect();
         let finalizer = if metadata.waits_for("orphan") {
-            for node in &dependents {
-                let Some(kind) = server.registry.of_collection(&node.id) else { continue };
+            for (id, key) in &dependents {
+                let Some(kind) = server.registry.of_collection(id) else { continue };
                 let uid = metadata.uid.clone();
                 let edit = move |object: &mut Value| drop_owners(object, std::slice::from_ref(&uid));
-                if change(server, kind, &node.key, Part::Main, WHO, &edit).await.is_err() {
+                if change(server, kind, key, Part::Main, WHO, &edit).await.is_err() {
                     return false;
                 }
             }
             "orphan"
         } else if metadata.waits_for("foregroundDeletion") {
-            let blocks = |node: &&&Node| {
+            let blocks = |node: &Node| {
                 let mut owners = node.owners.iter();
                 owners.any(|o| o.uid == metadata.uid && o.block_owner_deletion == Some(true))
             };
             // The event of a dependent's removal brings us here again.
-            if dependents.iter().any(|node| blocks(&node)) {
+            if dependents.iter().filter_map(|place| self.nodes.get(*place)).any(blocks) {
                 return true;
             }
             "foregroundDeletion"

@@ -40,9 +40,16 @@ const RETRY: Duration = Duration::from_secs(1);
 /// until the server is gone.
 pub(crate) async fn start(server: &Arc<Server>) {
     let mut state = Controllers::default();
-    let position = state.start(server).await;
+    let mut position = state.start(server).await;
     if let Err(error) = bootstrap::run(server).await {
         tracing::error!(%error, "cannot make what every cluster has");
+    }
+    // The default account is part of what every cluster has: without it the first pod would be refused.
+    while let Ok(events) = server.store.events_after(position) {
+        if events.is_empty() {
+            break;
+        }
+        state.take_in(server, &events, &mut position).await;
     }
     tokio::spawn(run(Arc::downgrade(server), state, position));
 }
@@ -55,13 +62,8 @@ async fn run(server: Weak<Server>, mut state: Controllers, mut position: Revisio
         let Some(strong) = server.upgrade() else { return };
         match strong.store.events_after(position) {
             Ok(events) => {
-                for (id, event) in &events {
-                    position = event.revision;
-                    state.observe(&strong, id, event);
-                }
                 if !events.is_empty() || state.due {
-                    state.due = false;
-                    state.act(&strong).await;
+                    state.take_in(&strong, &events, &mut position).await;
                     continue;
                 }
             }
@@ -109,6 +111,21 @@ impl Controllers {
         }
         self.act(server).await;
         revision
+    }
+
+    /// Observes events and does what follows from them.
+    async fn take_in(
+        &mut self,
+        server: &Arc<Server>,
+        events: &[(CollectionId, Arc<Event>)],
+        position: &mut Revision,
+    ) {
+        for (id, event) in events {
+            *position = event.revision;
+            self.observe(server, id, event);
+        }
+        self.due = false;
+        self.act(server).await;
     }
 
     fn observe(&mut self, server: &Arc<Server>, id: &CollectionId, event: &Event) {
@@ -172,7 +189,13 @@ fn write_options() -> WriteOptions {
 }
 
 /// Creates an object; that it exists already is fine.
-async fn create(server: &Server, kind: Arc<Kind>, key: &Key, object: Value, who: &str) -> Result<(), ApiError> {
+async fn create(
+    server: &Server,
+    kind: Arc<Kind>,
+    key: &Key,
+    object: Value,
+    who: &str,
+) -> Result<(), ApiError> {
     let call = call(kind, key, who);
     match write::create_object(server, &call, &write_options(), object).await {
         Err(error) if error.reason != "AlreadyExists" => Err(error),

@@ -102,9 +102,10 @@ async fn furnish(server: &Server, name: &str) -> bool {
         "data": {"ca.crt": server.ca_bundle},
     });
     let mut furnished = true;
-    for (plural, object, who) in
-        [("serviceaccounts", account, "service-account-controller"), ("configmaps", certificate, "root-ca-cert-publisher")]
-    {
+    for (plural, object, who) in [
+        ("serviceaccounts", account, "service-account-controller"),
+        ("configmaps", certificate, "root-ca-cert-publisher"),
+    ] {
         let Some(kind) = server.registry.find("", "v1", plural) else { continue };
         let key = Key::new(name, text(&object, "/metadata/name"));
         match server.store.get(&kind.collection, &key) {
@@ -148,7 +149,8 @@ async fn empty(server: &Server, name: &str) -> bool {
     let key = Key::new("", name);
     if remaining.objects.is_empty() {
         let edit = |namespace: &mut Value| {
-            if let Some(finalizers) = namespace.pointer_mut("/spec/finalizers").and_then(Value::as_array_mut) {
+            if let Some(finalizers) = namespace.pointer_mut("/spec/finalizers").and_then(Value::as_array_mut)
+            {
                 finalizers.retain(|f| f != "kubernetes");
             }
         };
@@ -176,7 +178,11 @@ async fn clear(server: &Server, kind: &Arc<Kind>, namespace: &str, remaining: &m
     if listing.items.is_empty() {
         return;
     }
-    let resource = if kind.group.is_empty() { format!("{}.", kind.plural) } else { format!("{}.{}", kind.plural, kind.group) };
+    let resource = if kind.group.is_empty() {
+        format!("{}.", kind.plural)
+    } else {
+        format!("{}.{}", kind.plural, kind.group)
+    };
     remaining.objects.insert(resource, listing.items.len());
     for object in &listing.items {
         let tree = object.value();
@@ -198,17 +204,37 @@ fn set_conditions(namespace: &mut Value, remaining: &Remaining, now: &str) {
         ("False", "ContentHasNoFinalizers", "All content-preserving finalizers finished".to_owned())
     } else {
         let list = counted(&remaining.finalizers, "in");
-        ("True", "SomeFinalizersRemain", format!("Some content in the namespace has finalizers remaining: {list}"))
+        (
+            "True",
+            "SomeFinalizersRemain",
+            format!("Some content in the namespace has finalizers remaining: {list}"),
+        )
     };
     let content = format!("Some resources are remaining: {}", counted(&remaining.objects, "has"));
     let wanted = [
-        ("NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", "All resources successfully discovered".to_owned()),
-        ("NamespaceDeletionGroupVersionParsingFailure", "False", "ParsedGroupVersions", "All legacy kube types successfully parsed".to_owned()),
-        ("NamespaceDeletionContentFailure", "False", "ContentDeleted", "All content successfully deleted, may be waiting on finalization".to_owned()),
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            "False",
+            "ResourcesDiscovered",
+            "All resources successfully discovered".to_owned(),
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            "False",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed".to_owned(),
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization".to_owned(),
+        ),
         ("NamespaceContentRemaining", "True", "SomeResourcesRemain", content),
         ("NamespaceFinalizersRemaining", finalizers.0, finalizers.1, finalizers.2),
     ];
-    let before = namespace.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let before =
+        namespace.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
     let conditions: Vec<Value> = wanted
         .into_iter()
         .map(|(kind, status, reason, message)| {

@@ -55,7 +55,8 @@ impl Protection {
                 (CLAIM, is_used(server, &key))
             };
             let edit = |object: &mut Value| garbage::retain(object, "finalizers", |f| f != finalizer);
-            let who = if finalizer == CLAIM { "pvc-protection-controller" } else { "pv-protection-controller" };
+            let who =
+                if finalizer == CLAIM { "pvc-protection-controller" } else { "pv-protection-controller" };
             if !used && change(server, kind, &key, Part::Main, who, &edit).await.is_err() {
                 self.due = true;
             }
@@ -66,7 +67,9 @@ impl Protection {
 /// Whether a pod that has not ended mounts a claim.
 fn is_used(server: &Server, claim: &Key) -> bool {
     let Some(kind) = server.registry.find("", "v1", "pods") else { return false };
-    let Ok(pods) = server.store.list(&kind.collection, Some(&claim.namespace), None, None) else { return false };
+    let Ok(pods) = server.store.list(&kind.collection, Some(&claim.namespace), None, None) else {
+        return false;
+    };
     pods.items.iter().map(|pod| pod.value()).any(|pod| {
         let ended = matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed");
         let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array).into_iter().flatten();

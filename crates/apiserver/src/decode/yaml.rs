@@ -15,6 +15,13 @@ const ALIASED_MAX: usize = 100_000;
 
 /// Reads a body.
 pub(super) fn parse(body: &[u8]) -> Result<Decoded, Unreadable> {
+    if let Some(value) = super::json::parse_plain(body) {
+        return Ok(Decoded { value, ..Decoded::default() });
+    }
+    parse_yaml(body)
+}
+
+fn parse_yaml(body: &[u8]) -> Result<Decoded, Unreadable> {
     let text = String::from_utf8_lossy(body);
     let mut reader = Reader { anchors: HashMap::new(), aliased: 0, duplicates: Vec::new() };
     let mut events = Events { parser: Parser::new_from_str(&text) };
@@ -312,4 +319,26 @@ fn is_float(text: &str) -> bool {
     let body = text.strip_prefix(['-', '+']).unwrap_or(text);
     body.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte))
         && body.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_the_same_tree_read_as_json_or_as_yaml() {
+        for body in [
+            r#"{"a": 1, "b": -0, "c": 1.0, "d": 1.5, "e": 1e3, "f": 1E-7, "g": 18446744073709551615, "h": [true, null]}"#,
+            "{\n  \"k\": \"on\",\r\n  \"l\": \"a\\nb\\t\\\"\\\\\\/\", \"m\": {}, \"n\": [], \"o\": \"é→\"\n}",
+            r##"{"010": "010", "true": "yes", "x": "# no comment", "y": "a: b, [c]", "z": ""}"##,
+            r#"{"big": 123456789012345678901234567890, "small": -9223372036854775808}"#,
+        ] {
+            let plain = super::super::json::parse_plain(body.as_bytes()).expect("plain JSON");
+            let yaml = parse_yaml(body.as_bytes()).expect("YAML");
+            assert_eq!(plain, yaml.value, "{body}");
+        }
+        for left in ["a: 1", "{\"a\":\t1}", r#"{"a":"\u0041"}"#, r#"{"a":1,"a":2}"#, "[1]", "{a: 1}"] {
+            assert!(super::super::json::parse_plain(left.as_bytes()).is_none(), "{left}");
+        }
+    }
 }

@@ -12,6 +12,7 @@
 mod paths;
 #[cfg(test)]
 mod tests;
+pub(crate) mod v2;
 
 use crate::discovery::{Resource, fingerprint, group_version};
 use serde_json::{Map, Value, json};

@@ -330,7 +330,7 @@ fn json_patches_that_do_not_fit_are_unprocessable() {
         Value::Null,
     ] {
         let error = json_patched(&json!([operation.clone()])).unwrap_err();
-        assert_eq!((error.code, error.reason), (422, "Invalid"), "{operation}");
+        assert_eq!((error.code, &*error.reason), (422, "Invalid"), "{operation}");
         assert_eq!(error.message, "the server rejected our request due to an error in our request");
         assert_eq!(error.to_status()["details"], json!({}));
     }

@@ -117,12 +117,12 @@ fn answer(entry: &Value, schema: &CompiledSchema, status: bool) -> Value {
                 None => drop(whole.as_object_mut().unwrap().remove("status")),
             }
             new = whole;
-            validate_status(&new, &old, schema)
+            validate_status(&new, &old, schema, Vec::new())
         } else {
-            validate(&new, Some(&old), schema)
+            validate(&new, Some(&old), schema, Vec::new())
         }
     } else {
-        validate(&new, None, schema)
+        validate(&new, None, schema, Vec::new())
     };
     warnings.extend(verdict.warnings);
     let mut out = json!({});
@@ -257,16 +257,16 @@ mod properties {
             let _ = fit(&mut new, &compiled, Malformed::Refuse);
             let _ = fit(&mut old, &compiled, Malformed::Drop);
             apply_defaults(&mut new, &compiled);
-            validate(&new, Some(&old), &compiled);
-            validate_status(&new, &old, &compiled);
-            validate(&new, None, &compiled);
+            validate(&new, Some(&old), &compiled, Vec::new());
+            validate_status(&new, &old, &compiled, Vec::new());
+            validate(&new, None, &compiled, Vec::new());
         }
 
         #[test]
         fn what_is_valid_stays_valid_when_nothing_changes(schema in any_schema(), value in any_value()) {
             let compiled = CompiledSchema::read(&schema);
-            if validate(&value, None, &compiled).errors.is_empty() {
-                let errors = validate(&value, Some(&value), &compiled).errors;
+            if validate(&value, None, &compiled, Vec::new()).errors.is_empty() {
+                let errors = validate(&value, Some(&value), &compiled, Vec::new()).errors;
                 prop_assert!(errors.is_empty(), "{:?}", errors);
             }
         }

@@ -21,23 +21,36 @@ pub(crate) struct Verdict {
 ///
 /// Parts that are as they were before are not complained about, so that objects stored under an older
 /// schema can still be written. The object must have been pruned and defaulted.
-pub(crate) fn validate(new: &Value, old: Option<&Value>, schema: &CompiledSchema) -> Verdict {
+/// `more` are complaints that others have about values; they stand after the schema's own.
+pub(crate) fn validate(
+    new: &Value,
+    old: Option<&Value>,
+    schema: &CompiledSchema,
+    more: Vec<FieldError>,
+) -> Verdict {
     let root: &Schema = schema;
     let old_root = old.map(|value| Old { value, schema: root });
     let mut errors = check_values(new, old_root, root, "");
+    errors.extend(more);
     errors.extend(check_embedded(new, root, &Path::ROOT));
     errors.extend(new_list_errors(new, old, root));
     finish(new, old, schema, errors)
 }
 
-/// Checks a write to the status subresource; `new` and `old` are whole objects.
-pub(crate) fn validate_status(new: &Value, old: &Value, schema: &CompiledSchema) -> Verdict {
+/// Checks a write to the status subresource; `new` and `old` are whole objects, `more` is as for [`validate`].
+pub(crate) fn validate_status(
+    new: &Value,
+    old: &Value,
+    schema: &CompiledSchema,
+    more: Vec<FieldError>,
+) -> Verdict {
     let root: &Schema = schema;
     let mut errors = Vec::new();
     if let (Some(status), Some(status_schema)) = (new.get("status"), root.properties.get("status")) {
         let old_status = Old { value: old, schema: root }.field("status");
         errors = check_values(status, old_status, status_schema, "status");
     }
+    errors.extend(more);
     errors.extend(new_list_errors(new, Some(old), root));
     finish(new, Some(old), schema, errors)
 }

@@ -5,8 +5,10 @@
 //! their change and wait; the thread takes all that has queued up, commits once, and then tells the store
 //! how far everything is safe. So many writers share one `fsync`, and none is answered before its own.
 
+use super::tentative::Tentative;
 use super::{CollectionId, Fate, Key, Object, Revision, Store};
 use bytes::Bytes;
+use redb::backends::FileBackend;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -97,13 +99,21 @@ impl Disk {
         let path = directory.join("store.redb");
         let unreadable = |source: redb::Error| match source {
             redb::Error::DatabaseAlreadyOpen => DiskError::InUse { path: path.clone() },
-            // That is how `redb` says that a file is none of its own.
-            redb::Error::Io(source) if source.kind() != io::ErrorKind::InvalidData => unusable(source),
+            // That is how `redb` says that a file is none of its own, or not all of one.
+            redb::Error::Io(source)
+                if !matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
+            {
+                unusable(source)
+            }
             other => DiskError::Unreadable { path: path.clone(), source: Box::new(other) },
         };
         let file = open_private(&path).map_err(unusable)?;
-        let database = Database::builder().create_file(file).map_err(|e| unreadable(e.into()))?;
+        let file = FileBackend::new(file).map_err(|e| unreadable(e.into()))?;
+        let file = Tentative::new(file).map_err(unusable)?;
+        let database =
+            Database::builder().create_with_backend(file.clone()).map_err(|e| unreadable(e.into()))?;
         let loaded = load(&database, &path, &unreadable)?;
+        file.settle().map_err(unusable)?;
         let (queue, incoming) = channel();
         let disk = Disk {
             database: Arc::new(database),

@@ -11,15 +11,19 @@
 //! - history is bounded by count and bytes; asking for more is [`Expired`], never a wrong answer.
 
 pub(crate) mod disk;
+mod object;
+mod tentative;
 #[cfg(test)]
 mod tests;
 
-use bytes::Bytes;
+pub(crate) use object::{Event, Key, Object, event_line};
+
 use disk::Disk;
-use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use object::{Draft, Placed};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::watch;
 
 /// A point in the store's history. Zero is before everything.
@@ -47,108 +51,6 @@ impl CollectionId {
     pub(crate) fn parts(&self) -> (&str, &str) {
         self.0.split_once('/').unwrap_or(("", &self.0))
     }
-}
-
-/// An object's place in its collection. Ordered as lists are: by namespace, then name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Key {
-    /// Empty for cluster-scoped objects.
-    pub namespace: Arc<str>,
-    pub name: Arc<str>,
-}
-
-impl Key {
-    pub(crate) fn new(namespace: &str, name: &str) -> Self {
-        Key { namespace: namespace.into(), name: name.into() }
-    }
-}
-
-/// One object as of one revision.
-#[derive(Debug)]
-pub(crate) struct Object {
-    pub key: Key,
-    pub revision: Revision,
-    /// The serialised object, `metadata.resourceVersion` included, `apiVersion` and `kind` left out: they
-    /// are the same for all objects of a collection and depend on the version a client asks for.
-    pub json: Bytes,
-    labels: OnceLock<Option<Box<Map<String, Value>>>>,
-}
-
-impl Object {
-    pub(crate) fn new(key: Key, revision: Revision, json: Bytes) -> Self {
-        Object { key, revision, json, labels: OnceLock::new() }
-    }
-
-    /// The object as a tree.
-    pub(crate) fn value(&self) -> Value {
-        // What the store holds was serialised by the store.
-        serde_json::from_slice(&self.json).unwrap_or(Value::Null)
-    }
-
-    /// The object's labels, read once when somebody first selects by them.
-    pub(crate) fn labels(&self) -> Option<&Map<String, Value>> {
-        #[derive(serde::Deserialize, Default)]
-        struct Meta {
-            #[serde(default)]
-            labels: Option<Box<Map<String, Value>>>,
-        }
-        #[derive(serde::Deserialize, Default)]
-        struct Labelled {
-            #[serde(default)]
-            metadata: Meta,
-        }
-        let read = || serde_json::from_slice::<Labelled>(&self.json).unwrap_or_default().metadata.labels;
-        self.labels.get_or_init(read).as_deref()
-    }
-}
-
-/// A change of one object.
-#[derive(Debug)]
-pub(crate) struct Event {
-    pub revision: Revision,
-    /// The new state; for a deletion the last state, under the deletion's revision.
-    pub object: Arc<Object>,
-    /// The state that was replaced.
-    pub previous: Option<Arc<Object>>,
-    pub fate: Fate,
-    line: OnceLock<(Bytes, Bytes)>,
-}
-
-impl Event {
-    /// `ADDED`, `MODIFIED` or `DELETED`, as somebody who watches everything sees it.
-    pub(crate) fn kind(&self) -> &'static str {
-        match (self.fate, &self.previous) {
-            (Fate::Removed, _) => "DELETED",
-            (Fate::Kept, None) => "ADDED",
-            (Fate::Kept, Some(_)) => "MODIFIED",
-        }
-    }
-
-    /// The bytes that history keeps alive for this event, beyond the newest state.
-    fn pinned_bytes(&self) -> usize {
-        let removed = if self.fate == Fate::Removed { self.object.json.len() } else { 0 };
-        removed + self.previous.as_ref().map_or(0, |o| o.json.len())
-    }
-
-    /// The event as a watch sends it to whoever watches everything. `prefix` makes a whole object of a
-    /// stored one; the line is made once for all who ask with the same prefix.
-    pub(crate) fn line(&self, prefix: &Bytes) -> Bytes {
-        let (of, line) =
-            self.line.get_or_init(|| (prefix.clone(), event_line(self.kind(), prefix, &self.object.json)));
-        if of == prefix { line.clone() } else { event_line(self.kind(), prefix, &self.object.json) }
-    }
-}
-
-/// A watch event around a stored object.
-pub(crate) fn event_line(kind: &str, prefix: &[u8], object: &[u8]) -> Bytes {
-    let mut line = Vec::with_capacity(object.len() + prefix.len() + kind.len() + 24);
-    line.extend_from_slice(b"{\"type\":\"");
-    line.extend_from_slice(kind.as_bytes());
-    line.extend_from_slice(b"\",\"object\":");
-    line.extend_from_slice(prefix);
-    line.extend_from_slice(object.get(1..).unwrap_or_default());
-    line.extend_from_slice(b"}\n");
-    line.into()
 }
 
 /// The revision asked for is no longer retained.
@@ -190,15 +92,26 @@ impl Default for Retention {
     }
 }
 
+/// Of so many of a collection's newest events the line is kept once it is made: a second copy of the
+/// object, for the time in which most watches ask for it.
+const LINES_KEPT: usize = 256;
+
 struct Collection {
-    objects: BTreeMap<Key, Arc<Object>>,
+    objects: BTreeSet<Placed>,
     events: VecDeque<Arc<Event>>,
+    /// The newest event that has been dropped from `events`.
+    forgotten: Revision,
     changed: watch::Sender<Revision>,
 }
 
 impl Default for Collection {
     fn default() -> Self {
-        Collection { objects: BTreeMap::new(), events: VecDeque::new(), changed: watch::Sender::new(0) }
+        Collection {
+            objects: BTreeSet::new(),
+            events: VecDeque::new(),
+            forgotten: 0,
+            changed: watch::Sender::new(0),
+        }
     }
 }
 
@@ -232,9 +145,10 @@ impl Store {
         let (disk, loaded) = Disk::open(path)?;
         let mut collections: HashMap<CollectionId, Collection> = HashMap::new();
         for (id, object) in loaded.objects {
-            collections.entry(id).or_default().objects.insert(object.key.clone(), Arc::new(object));
+            collections.entry(id).or_default().objects.insert(Placed(Arc::new(object)));
         }
-        let store = Arc::new(Self::with(retention, loaded.revision.max(FIRST_REVISION), collections, Some(disk)));
+        let store =
+            Arc::new(Self::with(retention, loaded.revision.max(FIRST_REVISION), collections, Some(disk)));
         if let Some(disk) = &store.disk {
             disk.start(Arc::downgrade(&store));
         }
@@ -247,13 +161,8 @@ impl Store {
         collections: HashMap<CollectionId, Collection>,
         disk: Option<Disk>,
     ) -> Self {
-        let state = State {
-            revision,
-            compacted: revision,
-            collections,
-            history: VecDeque::new(),
-            history_bytes: 0,
-        };
+        let state =
+            State { revision, compacted: revision, collections, history: VecDeque::new(), history_bytes: 0 };
         Store { state: RwLock::new(state), durable: watch::Sender::new(revision), retention, disk }
     }
 
@@ -278,12 +187,16 @@ impl Store {
             return Ok(());
         }
         let mut durable = self.durable.subscribe();
-        let gone = |_| Refused::Disk("the store is closed".into());
-        durable.wait_for(|at| *at >= revision || self.failed()).await.map_err(gone)?;
-        if *self.durable.borrow() >= revision {
-            return Ok(());
+        loop {
+            if *durable.borrow_and_update() >= revision {
+                return Ok(());
+            }
+            // Only when a write has been taken back is its fate known, and does nobody else see it any more.
+            if self.failed() && self.revision() < revision {
+                return Err(Refused::Disk(self.failure()));
+            }
+            durable.changed().await.map_err(|_| Refused::Disk("the store is closed".into()))?;
         }
-        Err(Refused::Disk(self.failure()))
     }
 
     fn failed(&self) -> bool {
@@ -296,7 +209,7 @@ impl Store {
 
     /// The newest state of one object.
     pub(crate) fn get(&self, id: &CollectionId, key: &Key) -> Option<Arc<Object>> {
-        self.read().collections.get(id)?.objects.get(key).cloned()
+        self.read().collections.get(id)?.get(key)
     }
 
     /// How many objects a collection holds.
@@ -326,18 +239,20 @@ impl Store {
             (None, Some(ns)) => Bound::Included(Key::new(ns, "")),
             (None, None) => Bound::Unbounded,
         };
-        let newest = collection.objects.range((start.clone(), Bound::Unbounded));
-        let newest = newest.take_while(|(key, _)| inside(key));
+        let newest = collection.objects.range::<Key, _>((start.as_ref(), Bound::Unbounded));
+        let newest = newest.map(|Placed(object)| object).take_while(|object| inside(&object.key));
         if revision == state.revision {
-            return Ok(Listing { items: newest.map(|(_, o)| o.clone()).collect(), revision });
+            return Ok(Listing { items: newest.cloned().collect(), revision });
         }
         // What each key changed since then held at that time.
         let mut past: BTreeMap<&Key, Option<&Arc<Object>>> = BTreeMap::new();
         for event in collection.events.range(collection.position_after(revision)..) {
             past.entry(&event.object.key).or_insert(event.previous.as_ref());
         }
-        let mut items: BTreeMap<&Key, Arc<Object>> =
-            newest.filter(|(key, _)| !past.contains_key(key)).map(|(k, o)| (k, o.clone())).collect();
+        let mut items: BTreeMap<&Key, Arc<Object>> = newest
+            .filter(|object| !past.contains_key(&object.key))
+            .map(|object| (&object.key, object.clone()))
+            .collect();
         let begins = |key: &Key| match &start {
             Bound::Included(from) => key >= from,
             Bound::Excluded(from) => key > from,
@@ -358,28 +273,26 @@ impl Store {
         id: &CollectionId,
         key: &Key,
         expected: Option<Revision>,
-        mut tree: Value,
+        tree: &Value,
         fate: Fate,
     ) -> Result<Arc<Object>, Refused> {
         if self.failed() {
             return Err(Refused::Disk(self.failure()));
         }
+        let draft = Draft::of(tree).map_err(|e| Refused::Disk(e.to_string()))?;
         let mut guard = self.write();
         let state = &mut *guard;
-        let previous = state.collections.get(id).and_then(|c| c.objects.get(key)).cloned();
+        let previous = state.collections.get(id).and_then(|c| c.get(key));
         if previous.as_ref().map(|o| o.revision) != expected {
             return Err(Refused::Changed(previous));
         }
         let revision = state.revision + 1;
-        if let Value::Object(fields) = &mut tree {
-            fields.remove("apiVersion");
-            fields.remove("kind");
-        }
-        tree["metadata"]["resourceVersion"] = revision.to_string().into();
-        let json: Bytes = serde_json::to_vec(&tree).map_err(|e| Refused::Disk(e.to_string()))?.into();
-        let object = Arc::new(Object::new(key.clone(), revision, json));
-        let event = Event { revision, object: object.clone(), previous, fate, line: OnceLock::new() };
-        state.record(id, Arc::new(event));
+        let key = match &previous {
+            Some(previous) => previous.key.clone(),
+            None => state.new_key(id, key),
+        };
+        let object = Arc::new(Object::new(key, revision, draft.text(revision)));
+        state.record(id, Arc::new(Event::new(object.clone(), previous, fate)));
         state.compact(self.retention);
         if let Some(disk) = &self.disk {
             disk.enqueue(id, &object, fate);
@@ -414,9 +327,9 @@ impl Store {
                 && let Some(event) = collection.events.pop_back()
             {
                 match &event.previous {
-                    Some(object) => collection.objects.insert(object.key.clone(), object.clone()),
-                    None => collection.objects.remove(&event.object.key),
-                };
+                    Some(object) => drop(collection.objects.replace(Placed(object.clone()))),
+                    None => drop(collection.objects.take(&event.object.key)),
+                }
             }
         }
         state.revision = revision;
@@ -508,11 +421,12 @@ impl Follower {
     pub(crate) fn take(&mut self, store: &Store) -> Result<Vec<Arc<Event>>, Expired> {
         self.changed.borrow_and_update();
         let state = store.read();
-        if self.position < state.compacted {
-            return Err(Expired { oldest: state.compacted });
-        }
         let shown = (*store.durable.borrow()).min(state.revision);
         let Some(collection) = state.collections.get(&self.id) else { return Ok(Vec::new()) };
+        // Only what was forgotten of its own collection is missing to it, however much happens elsewhere.
+        if self.position < collection.forgotten {
+            return Err(Expired { oldest: state.compacted });
+        }
         let events = collection.events.range(collection.position_after(self.position)..);
         let events: Vec<_> = events.take_while(|e| e.revision <= shown).cloned().collect();
         self.position = self.position.max(shown);
@@ -521,6 +435,10 @@ impl Follower {
 }
 
 impl Collection {
+    fn get(&self, key: &Key) -> Option<Arc<Object>> {
+        self.objects.get(key).map(|Placed(object)| object.clone())
+    }
+
     fn position_after(&self, revision: Revision) -> usize {
         self.events.partition_point(|event| event.revision <= revision)
     }
@@ -532,12 +450,26 @@ impl State {
         self.history.push_back((event.revision, id.clone()));
         self.history_bytes += event.pinned_bytes();
         let collection = self.collections.entry(id.clone()).or_default();
-        let key = event.object.key.clone();
         match event.fate {
-            Fate::Kept => collection.objects.insert(key, event.object.clone()),
-            Fate::Removed => collection.objects.remove(&key),
-        };
+            Fate::Kept => drop(collection.objects.replace(Placed(event.object.clone()))),
+            Fate::Removed => drop(collection.objects.take(&event.object.key)),
+        }
         collection.events.push_back(event);
+        if let Some(old) = collection.events.len().checked_sub(LINES_KEPT + 1) {
+            collection.events[old].forget_line();
+        }
+    }
+
+    /// A key for an object to keep. Most objects come into the namespace of the one before, and share the
+    /// text of its name.
+    fn new_key(&self, id: &CollectionId, key: &Key) -> Key {
+        let before = self.collections.get(id).and_then(|collection| collection.events.back());
+        match before.map(|event| &event.object.key.namespace) {
+            Some(namespace) if *namespace == key.namespace => {
+                Key { namespace: namespace.clone(), name: key.name.clone() }
+            }
+            _ => key.clone(),
+        }
     }
 
     fn announce(&self, id: &CollectionId, revision: Revision) {
@@ -550,7 +482,9 @@ impl State {
         while self.history.len() > retention.events_max || self.history_bytes > retention.bytes_max {
             let Some((revision, id)) = self.history.pop_front() else { break };
             self.compacted = revision;
-            if let Some(event) = self.collections.get_mut(&id).and_then(|c| c.events.pop_front()) {
+            let Some(collection) = self.collections.get_mut(&id) else { continue };
+            if let Some(event) = collection.events.pop_front() {
+                collection.forgotten = event.revision;
                 self.history_bytes -= event.pinned_bytes();
             }
         }

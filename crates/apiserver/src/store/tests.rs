@@ -9,13 +9,13 @@ fn put(store: &Store, name: &str, note: u64) -> Arc<Object> {
     let key = Key::new("ns", name);
     let expected = store.get(&pods(), &key).map(|o| o.revision);
     let tree = json!({"metadata": {"name": name}, "note": note});
-    store.commit(&pods(), &key, expected, tree, Fate::Kept).unwrap()
+    store.commit(&pods(), &key, expected, &tree, Fate::Kept).unwrap()
 }
 
 fn remove(store: &Store, name: &str) {
     let key = Key::new("ns", name);
     let current = store.get(&pods(), &key).unwrap();
-    store.commit(&pods(), &key, Some(current.revision), current.value(), Fate::Removed).unwrap();
+    store.commit(&pods(), &key, Some(current.revision), &current.value(), Fate::Removed).unwrap();
 }
 
 fn names(listing: &Listing) -> Vec<String> {
@@ -44,7 +44,7 @@ fn a_write_on_a_stale_revision_is_refused() {
     let first = put(&store, "a", 1);
     put(&store, "a", 2);
     let key = Key::new("ns", "a");
-    let refused = store.commit(&pods(), &key, Some(first.revision), json!({"metadata": {}}), Fate::Kept);
+    let refused = store.commit(&pods(), &key, Some(first.revision), &json!({"metadata": {}}), Fate::Kept);
     assert!(matches!(refused, Err(Refused::Changed(Some(_)))));
 }
 

@@ -1,6 +1,6 @@
 //! What documents point to.
 
-use super::Files;
+use super::{Files, ending};
 use regex::Regex;
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 pub(super) fn broken(files: &Files) -> Vec<String> {
     let link = Regex::new(r"\[[^\]\n]*\]\(([^)\s]+)\)").unwrap();
     let mut broken = Vec::new();
-    for (path, text) in files.iter().filter(|(path, _)| path.ends_with(".md")) {
+    for (path, text) in files.iter().filter(|(path, _)| ending(path) == "md") {
         for found in link.captures_iter(&without_code(text)) {
             let target = &found[1];
             if target.contains("://") || target.starts_with("mailto:") {

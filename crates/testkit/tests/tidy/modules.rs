@@ -1,6 +1,6 @@
 //! Which files belong to a crate, and which data its sources use.
 
-use super::{Files, ends_with};
+use super::{Files, ending};
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ pub(super) fn orphans(files: &Files) -> Vec<String> {
             .filter(|path| is_root(folder, path))
             .for_each(|path| reach(files, path, true, &mut reached));
     }
-    let sources = files.keys().filter(|path| path.ends_with(".rs"));
+    let sources = files.keys().filter(|path| ending(path) == "rs");
     sources.filter(|path| !reached.contains(*path)).cloned().collect()
 }
 
@@ -35,10 +35,10 @@ fn is_root(folder: &str, path: &str) -> bool {
     };
     let parts: Vec<&str> = inside.split('/').collect();
     match parts.as_slice() {
-        ["src", "lib.rs" | "main.rs"] | ["build.rs"] => true,
-        ["src", "bin", file] | ["tests" | "examples" | "benches", file] => file.ends_with(".rs"),
-        ["src", "bin", _, "main.rs"] | ["tests" | "examples" | "benches", _, "main.rs"] => true,
-        _ => false,
+        ["src", "bin", file] | ["tests" | "examples" | "benches", file] => ending(file) == "rs",
+        ["src", file] => matches!(*file, "lib.rs" | "main.rs"),
+        ["src", "bin", _, file] | ["tests" | "examples" | "benches", _, file] => *file == "main.rs",
+        _ => inside == "build.rs",
     }
 }
 
@@ -69,8 +69,8 @@ pub(super) fn unused_data(files: &Files) -> Vec<String> {
         let below = format!("{folder}/");
         let own = || files.iter().filter(|(path, _)| path.starts_with(&below));
         let sources: Vec<&String> =
-            own().filter(|(path, _)| path.ends_with(".rs")).map(|(_, text)| text).collect();
-        for (path, _) in own().filter(|(path, _)| !ends_with(path, &[".rs", "Cargo.toml", ".md"])) {
+            own().filter(|(path, _)| ending(path) == "rs").map(|(_, text)| text).collect();
+        for (path, _) in own().filter(|(path, _)| !matches!(ending(path), "rs" | "toml" | "md")) {
             let inside = &path[below.len()..];
             if !sources.iter().any(|source| uses(source, inside)) {
                 unused.push(path.clone());

@@ -1,7 +1,9 @@
 //! Schemas for tests, and writes to objects of them.
 
 use crate::apply::{ApplyError, FieldSet, Target, Writer, apply, track_update};
-use crate::schema::{Additional, Checks, ListType, Member, Presence, Schema, SchemaRef, Type};
+use crate::schema::{
+    Additional, Checks, Field, Form, GoType, ListType, Member, Presence, Schema, SchemaRef, Type,
+};
 use crate::status::ApiError;
 use expect_test::Expect;
 use jiff::Timestamp;
@@ -33,12 +35,20 @@ pub(super) fn object<const N: usize>(properties: [(&str, Schema); N]) -> Schema 
 
 /// A built-in type of which these fields are always written.
 pub(super) fn built_in(always: &[&str], schema: Schema) -> Schema {
-    let member = |name: &String| {
-        let presence = if always.contains(&name.as_str()) { Presence::Always } else { Presence::OmitZero };
-        (name.clone(), Member { presence, ..Member::default() })
-    };
+    let presence = |name: &str| if always.contains(&name) { Presence::Always } else { Presence::OmitZero };
+    let member = |name: &String| (name.clone(), Member { presence: presence(name), ..Member::default() });
     let members = schema.properties.keys().map(member).collect();
-    Schema { members: Some(Box::new(members)), ..schema }
+    let field = |(name, shape): (&String, &SchemaRef)| Field {
+        // The names of built-in fields stand in the program; those of a test may stay till its end.
+        name: Box::leak(name.clone().into_boxed_str()),
+        shape: shape.clone(),
+        presence: presence(name),
+        proto: None,
+        embedded: None,
+    };
+    let fields = schema.properties.iter().map(field).collect();
+    let go = GoType { name: "v1.Test", form: Form::Struct, as_protobuf: true };
+    Schema { members: Some(Box::new(members)), fields, go: Some(go), ..schema }
 }
 
 pub(super) fn map(values: Schema) -> Schema {

@@ -1,7 +1,7 @@
 //! Checks of single values that many kinds share, worded as Kubernetes words them.
 
 use super::json::{int, text};
-use super::quantity::Quantity;
+use crate::builtin::quantity::Quantity;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ pub(crate) fn in_range(errors: &mut Errors, path: &Path<'_>, number: i64, low: i
 
 /// The quantity must not be below zero.
 pub(crate) fn nonnegative_quantity(errors: &mut Errors, path: &Path<'_>, value: &Value) {
-    if Quantity::read(value).is_some_and(|q| q.sign() < 0) {
+    if Quantity::read(value).is_some_and(|q| q.is_negative()) {
         errors.push(FieldError::invalid(path, value, NEGATIVE));
     }
 }

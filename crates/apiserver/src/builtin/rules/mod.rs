@@ -20,7 +20,6 @@ pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod pod;
-mod quantity;
 mod unified_diff;
 pub(crate) mod workloads;
 

@@ -2,13 +2,13 @@
 
 use super::diff::{Tree, unified};
 use super::{check_meta_again, check_new_meta_again, choice, default_pointer, is_unset};
+use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::json::{
     default_to, ensure_object, flag, keep, list, object_mut, put, same_field, set, take, text,
 };
 use crate::builtin::rules::names::{
     complain, dns1123_label, dns1123_subdomain, validate_immutable, validate_label_selector,
 };
-use crate::builtin::rules::quantity::Quantity;
 use crate::builtin::rules::{Env, Rules};
 use crate::field::{FieldError, Path};
 use crate::status::{ApiError, Subject};
@@ -123,7 +123,7 @@ fn validate_spec(spec: &Value, check_groups: bool, errors: &mut Vec<FieldError>)
     match set(&spec["resources"]["requests"], "storage") {
         None => errors.push(FieldError::required(&path, "")),
         Some(size) => {
-            if Quantity::read(size).is_some_and(|size| size.sign() <= 0) {
+            if Quantity::read(size).is_some_and(|size| !size.is_positive()) {
                 errors.push(FieldError::invalid(&path, size, "must be greater than zero"));
             }
         }
@@ -329,7 +329,7 @@ fn validate_status(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     }
     let path = STATUS.field("capacity");
     for (name, amount) in new["status"]["capacity"].as_object().into_iter().flatten() {
-        if Quantity::read(amount).is_some_and(|amount| amount.sign() < 0) {
+        if Quantity::read(amount).is_some_and(|amount| amount.is_negative()) {
             errors.push(FieldError::invalid(&path.key(name), amount, "must be a valid resource quantity"));
         }
     }

@@ -2,10 +2,10 @@
 
 use super::service::range_warning;
 use super::{check_meta_again, check_new_meta_again};
+use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::json::{ensure_object, keep, list, object_mut, put, set, take, text};
 use crate::builtin::rules::names::address::{Cidr, validate_legacy_cidr};
 use crate::builtin::rules::names::{complain, dns1123_subdomain, label_key, label_value};
-use crate::builtin::rules::quantity::Quantity;
 use crate::builtin::rules::{Env, Rules};
 use crate::field::{FieldError, Path, Problem};
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ fn validate_resources(status: &Value, errors: &mut Vec<FieldError>) {
     for field in ["capacity", "allocatable"] {
         let path = STATUS.field(field);
         for (name, amount) in status[field].as_object().into_iter().flatten() {
-            let negative = Quantity::read(amount).is_some_and(|amount| amount.sign() < 0);
+            let negative = Quantity::read(amount).is_some_and(|amount| amount.is_negative());
             if negative {
                 let detail = "must be greater than or equal to 0";
                 errors.push(FieldError::invalid(&path.field(name), amount, detail));

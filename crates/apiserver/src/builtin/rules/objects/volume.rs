@@ -4,13 +4,13 @@ use super::claim::{VOLUME_MODES, add_finalizer, validate_access_modes};
 use super::diff::unified;
 use super::volume_source::{SOURCES, internal, validate_source};
 use super::{check_meta_again, check_new_meta_again, choice, default_pointer, is_unset};
+use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::json::{
     default_to, ensure_object, keep, list, object_mut, put, same_field, set, take, text,
 };
 use crate::builtin::rules::names::{
     complain, dns1123_subdomain, validate_immutable, validate_selector_requirement,
 };
-use crate::builtin::rules::quantity::Quantity;
 use crate::builtin::rules::{Env, Rules};
 use crate::field::{FieldError, Path};
 use serde_json::{Value, json};
@@ -121,11 +121,11 @@ fn validate_capacity(spec: &Value, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::not_supported(&path, &value, &["storage"]));
     }
     for (name, amount) in capacity.into_iter().flatten() {
-        let sign = Quantity::read(amount).map_or(1, Quantity::sign);
-        if sign < 0 {
+        let Some(quantity) = Quantity::read(amount) else { continue };
+        if quantity.is_negative() {
             errors.push(FieldError::invalid(&path.key(name), amount, "must be a valid resource quantity"));
         }
-        if sign <= 0 {
+        if !quantity.is_positive() {
             errors.push(FieldError::invalid(&path.key(name), amount, "must be greater than zero"));
         }
     }

@@ -3,8 +3,8 @@
 use super::super::json::{
     default_nonzero, default_to, ensure_object, flag, int, list_mut, object_mut, put, set, text,
 };
-use super::super::quantity::Quantity;
 use super::{image, resources};
+use crate::builtin::quantity::Quantity;
 use serde_json::{Value, json};
 
 /// The lists of containers in a pod spec.

@@ -1,7 +1,7 @@
 //! Sums over the containers of a pod: resources of the pod as a whole, and its quality-of-service class.
 
 use super::super::json::{ensure_object, is_empty, list, object_mut, set, text};
-use super::super::quantity::Quantity;
+use crate::builtin::quantity::Quantity;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ pub(super) fn aggregate(spec: &Value, field: &str) -> Sums {
             add(&mut during, container, field);
             for (name, quantity) in &staying {
                 let sum = during.entry(name.clone()).or_insert(Quantity::ZERO);
-                *sum = *sum + *quantity;
+                *sum += quantity;
             }
             raise(&mut peak, &during);
         }
@@ -96,14 +96,16 @@ pub(super) fn aggregate(spec: &Value, field: &str) -> Sums {
 fn add(sums: &mut Sums, container: &Value, field: &str) {
     for (name, quantity) in quantities(container.get("resources"), field) {
         let sum = sums.entry(name.to_owned()).or_insert(Quantity::ZERO);
-        *sum = *sum + quantity;
+        *sum += &quantity;
     }
 }
 
 fn raise(sums: &mut Sums, to: &Sums) {
     for (name, quantity) in to {
-        let sum = sums.entry(name.clone()).or_insert(*quantity);
-        *sum = (*sum).max(*quantity);
+        let sum = sums.entry(name.clone()).or_insert_with(|| quantity.clone());
+        if *sum < *quantity {
+            sum.clone_from(quantity);
+        }
     }
 }
 
@@ -144,10 +146,10 @@ pub(super) fn qos_class(spec: &Value) -> &'static str {
 fn positive(resources: Option<&Value>, field: &str, sums: &mut Sums) -> usize {
     let mut found = 0;
     for (name, quantity) in quantities(resources, field) {
-        if matches!(name, "cpu" | "memory") && quantity.sign() > 0 {
+        if matches!(name, "cpu" | "memory") && quantity.is_positive() {
             found += 1;
             let sum = sums.entry(name.to_owned()).or_insert(Quantity::ZERO);
-            *sum = *sum + quantity;
+            *sum += &quantity;
         }
     }
     found

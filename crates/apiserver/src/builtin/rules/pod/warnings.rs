@@ -2,9 +2,9 @@
 
 use super::super::json::{generation, int, list, set, text};
 use super::super::names;
-use super::super::quantity::Quantity;
 use super::defaults::CONTAINERS;
 use super::overlaps;
+use crate::builtin::quantity::Quantity;
 use crate::field::Path;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};

@@ -1,9 +1,9 @@
 //! Claims for storage that are made for a pod: of ephemeral volumes and of stateful sets.
 
+use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::checks::{Errors, NOT_POSITIVE, form, one_of};
 use crate::builtin::rules::json::{list, set, text};
 use crate::builtin::rules::names;
-use crate::builtin::rules::quantity::Quantity;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) 
     match spec.pointer("/resources/requests/storage") {
         None => errors.push(FieldError::required(&storage, "")),
         Some(size) => {
-            if Quantity::read(size).is_none_or(|q| q.sign() <= 0) {
+            if Quantity::read(size).is_none_or(|q| !q.is_positive()) {
                 errors.push(FieldError::invalid(&storage, size, NOT_POSITIVE));
             }
         }

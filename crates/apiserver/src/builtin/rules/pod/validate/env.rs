@@ -1,9 +1,9 @@
 //! Environment variables, and the fields of a pod they can be taken from.
 
+use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::checks::{Errors, form, no_backsteps, required, required_form};
 use crate::builtin::rules::json::{list, set, text};
 use crate::builtin::rules::names;
-use crate::builtin::rules::quantity::Quantity;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -194,7 +194,7 @@ pub(super) fn validate_resource_ref(reference: &Value, volume: bool, path: &Path
         errors.push(FieldError::not_supported(&path.field("resource"), &resource.into(), &RESOURCES));
     }
     let divisor = reference.get("divisor").and_then(Quantity::read).unwrap_or(Quantity::ZERO);
-    if divisor.sign() == 0 {
+    if divisor.is_zero() {
         return;
     }
     let shown = divisor.to_string();

@@ -1,10 +1,10 @@
 //! Requests and limits, of containers and of the pod as a whole.
 
 use super::super::resources::{aggregate, is_huge_page, is_native, is_pod_level, may_overcommit};
+use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::checks::{Errors, form, nonnegative_quantity};
 use crate::builtin::rules::json::{list, set, text};
 use crate::builtin::rules::names;
-use crate::builtin::rules::quantity::Quantity;
 use crate::field::{FieldError, Path};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
@@ -154,10 +154,10 @@ fn is_counted(name: &str) -> bool {
 }
 
 fn validate_huge_page(name: &str, quantity: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let Some(size) = name.strip_prefix("hugepages-").and_then(|size| Quantity::read(&size.into())) else {
-        return;
-    };
-    if Quantity::read(quantity).is_some_and(|q| !q.is_multiple_of(size)) {
+    let Some(size) = name.strip_prefix("hugepages-") else { return };
+    let size = Quantity::parse(size).ok().filter(|size| size.is_positive() && size.is_whole());
+    let amount = Quantity::read(quantity).unwrap_or(Quantity::ZERO).to_whole();
+    if size.is_none_or(|size| amount % size.to_whole() != 0) {
         let why = format!("{} is not positive integer multiple of {name}", shown(quantity));
         errors.push(FieldError::invalid(path, quantity, why));
     }

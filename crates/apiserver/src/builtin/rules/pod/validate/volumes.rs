@@ -1,12 +1,12 @@
 //! Volumes of a pod spec.
 
 use super::{claims, env};
+use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::checks::{
     Errors, file_mode, local_unreserved_path, no_backsteps, one_of, required, required_form,
 };
 use crate::builtin::rules::json::{int, list, set, text};
 use crate::builtin::rules::names;
-use crate::builtin::rules::quantity::Quantity;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -127,7 +127,7 @@ fn validate_source(volume: &Value, name: &str, pod_name: Option<&str>, path: &Pa
 fn validate_details(kind: &str, source: &Value, path: &Path<'_>, errors: &mut Errors) {
     match kind {
         "emptyDir" => {
-            let negative = source.get("sizeLimit").and_then(Quantity::read).is_some_and(|q| q.sign() < 0);
+            let negative = source.get("sizeLimit").and_then(Quantity::read).is_some_and(|q| q.is_negative());
             if negative {
                 let why = "SizeLimit field must be a valid resource quantity";
                 errors.push(FieldError::forbidden(&path.field("sizeLimit"), why));

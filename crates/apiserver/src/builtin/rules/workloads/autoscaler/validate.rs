@@ -1,12 +1,12 @@
 //! What is wrong with an autoscaler.
 
 use super::super::common::{SPEC, validate_counts};
+use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::checks::{
     Errors, NOT_POSITIVE, form, nonnegative_quantity, one_of, required_form,
 };
 use crate::builtin::rules::json::{int, list, set, text};
 use crate::builtin::rules::names;
-use crate::builtin::rules::quantity::Quantity;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -205,7 +205,7 @@ fn validate_target(kind: &str, target: &Value, path: &Path<'_>, errors: &mut Err
     }
     for field in ["value", "averageValue"] {
         if let Some(value) = set(target, field)
-            && Quantity::read(value).is_some_and(|q| q.sign() < 1)
+            && Quantity::read(value).is_some_and(|q| !q.is_positive())
         {
             errors.push(FieldError::invalid(&path.field(field), value, "must be positive"));
         }

@@ -1,0 +1,224 @@
+//! Measurements in processes of their own, so that each starts cold and its memory is its own.
+//!
+//! The parent starts this same program with a hidden command; the child prints one line of JSON.
+
+use crate::caller::{Address, Target};
+use crate::measure::{self, as_f64};
+use crate::micro::{self, Rate};
+use crate::process::own_heap;
+use anyhow::{Context as _, Result};
+use clap::Subcommand;
+use mainstay_apiserver::ApiServer;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Instant;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+/// How many servers share a process when the cost of one more is measured.
+pub(crate) const IDLE_SERVERS: u64 = 200;
+/// How many objects are in memory when their cost is measured.
+pub(crate) const HELD: u64 = 20_000;
+
+/// What a child does.
+#[derive(Subcommand)]
+pub(crate) enum Task {
+    /// Serves over HTTPS until its standard input ends.
+    #[command(hide = true)]
+    Serve {
+        /// Where the kubeconfig is written.
+        kubeconfig: PathBuf,
+        /// Where the state is kept; without it, in memory.
+        directory: Option<PathBuf>,
+    },
+    /// Starts one server, cold.
+    #[command(hide = true)]
+    Ready,
+    /// Creates by function calls.
+    #[command(hide = true)]
+    Creates {
+        /// Where the state is kept; without it, in memory.
+        directory: Option<PathBuf>,
+    },
+    /// Fills one server's memory.
+    #[command(hide = true)]
+    Memory,
+    /// Starts many servers.
+    #[command(hide = true)]
+    Idle,
+    /// Times each kind of write, in process on one thread.
+    Micro {
+        /// Only those whose `kind/operation` contains this.
+        #[arg(default_value = "")]
+        filter: String,
+        /// Each exactly so often, for profiles that count instructions.
+        #[arg(long)]
+        times: Option<u64>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Served {
+    pub url: String,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Ready {
+    pub ms: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Creates {
+    pub one: f64,
+    pub sixteen: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Memory {
+    /// By how much the process grew.
+    pub heap_bytes: u64,
+    /// What the objects measure as JSON.
+    pub json_bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Idle {
+    pub ms_each: f64,
+    pub bytes_each: f64,
+}
+
+/// Does what the parent asks, and prints the result.
+pub(crate) async fn run(task: Task) -> Result<()> {
+    match task {
+        Task::Serve { kubeconfig, directory } => serve(kubeconfig, directory).await,
+        Task::Ready => print(&ready().await?),
+        Task::Creates { directory } => {
+            let target = Target::InProcess(build(directory)?);
+            measure::make_namespace(&target).await?;
+            let one = measure::create_rate(&target, 1).await?;
+            let sixteen = measure::create_rate(&target, 16).await?;
+            print(&Creates { one, sixteen })
+        }
+        Task::Memory => print(&memory().await?),
+        Task::Idle => print(&idle().await?),
+        Task::Micro { filter, times } => {
+            for Rate { subject, operation, per_second } in micro::run(&filter, times).await? {
+                println!("{subject:16} {operation:16} {per_second:8.0} per second");
+            }
+            Ok(())
+        }
+    }
+}
+
+fn build(directory: Option<PathBuf>) -> Result<ApiServer> {
+    let builder = ApiServer::builder();
+    Ok(match directory {
+        Some(directory) => builder.directory(directory).build()?,
+        None => builder.build()?,
+    })
+}
+
+fn print(result: &impl Serialize) -> Result<()> {
+    println!("{}", serde_json::to_string(result)?);
+    Ok(())
+}
+
+async fn serve(kubeconfig: PathBuf, directory: Option<PathBuf>) -> Result<()> {
+    let served = build(directory)?.serve_https("127.0.0.1:0".parse()?).await?;
+    std::fs::write(kubeconfig, served.kubeconfig())?;
+    print(&Served { url: served.url() })?;
+    tokio::io::stdin().read_to_end(&mut Vec::new()).await?;
+    Ok(())
+}
+
+async fn ready() -> Result<Ready> {
+    let started = Instant::now();
+    let mut caller = Target::InProcess(build(None)?).caller().await?;
+    caller.get("/readyz").await?;
+    caller.get("/api/v1/namespaces/default").await?;
+    Ok(Ready { ms: started.elapsed().as_secs_f64() * 1e3 })
+}
+
+async fn memory() -> Result<Memory> {
+    let target = Target::InProcess(build(None)?);
+    measure::make_namespace(&target).await?;
+    // What is read once per process is not the objects'.
+    measure::fill(&target, 100).await?;
+    let before = own_heap()?;
+    measure::fill(&target, 100 + HELD).await?;
+    // The controllers keep something of each object, too, once they have seen it.
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    let heap_bytes = own_heap()?.saturating_sub(before);
+    let page = target.caller().await?.get("/api/v1/namespaces/bench/configmaps?limit=1000").await?;
+    let json_bytes = u64::try_from(page.len())? * HELD / 1000;
+    Ok(Memory { heap_bytes, json_bytes })
+}
+
+async fn idle() -> Result<Idle> {
+    let mut servers = Vec::new();
+    let one = async || {
+        let target = Target::InProcess(build(None)?);
+        target.caller().await?.get("/api/v1/namespaces/default").await?;
+        anyhow::Ok(target)
+    };
+    // The first one pays for the tables.
+    servers.push(one().await?);
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    let (before, started) = (own_heap()?, Instant::now());
+    for _ in 0..IDLE_SERVERS {
+        servers.push(one().await?);
+    }
+    let elapsed = started.elapsed();
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    let grown = own_heap()?.saturating_sub(before);
+    Ok(Idle {
+        ms_each: elapsed.as_secs_f64() * 1e3 / as_f64(IDLE_SERVERS),
+        bytes_each: as_f64(grown) / as_f64(IDLE_SERVERS),
+    })
+}
+
+fn command(arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    Ok(command)
+}
+
+/// Runs a child to its end and reads its result.
+pub(crate) async fn ask<R: DeserializeOwned>(arguments: &[&str]) -> Result<R> {
+    let output = command(arguments)?.stderr(Stdio::inherit()).output().await?;
+    serde_json::from_slice(&output.stdout).with_context(|| format!("{arguments:?} failed: {}", output.status))
+}
+
+/// A child that serves, until this is dropped.
+pub(crate) struct Server {
+    child: Child,
+    pub address: Address,
+    /// From starting the process to its first answer over HTTPS.
+    pub ready_ms: f64,
+}
+
+impl Server {
+    pub(crate) async fn start(directory: Option<PathBuf>) -> Result<Server> {
+        let files = tempfile::tempdir()?;
+        let kubeconfig = files.path().join("kubeconfig");
+        let mut arguments = vec!["serve".to_owned(), kubeconfig.display().to_string()];
+        arguments.extend(directory.map(|path| path.display().to_string()));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let started = Instant::now();
+        let mut child = command(&arguments)?.spawn()?;
+        let mut line = String::new();
+        let stdout = child.stdout.take().context("no output")?;
+        BufReader::new(stdout).read_line(&mut line).await?;
+        let _: Served = serde_json::from_str(&line).context("the server did not start")?;
+        let address = Address::from_kubeconfig(&kubeconfig).await?;
+        address.connect().await?.get("/readyz").await?;
+        let ready_ms = started.elapsed().as_secs_f64() * 1e3;
+        Ok(Server { child, address, ready_ms })
+    }
+
+    pub(crate) fn pid(&self) -> Result<u32> {
+        self.child.id().context("the server ended")
+    }
+}

@@ -1,0 +1,93 @@
+//! A server in a process of its own.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use mainstay_apiserver::ApiServer;
+
+use crate::client::Client;
+
+const DIRECTORY: &str = "MAINSTAY_TEST_DIRECTORY";
+
+/// A running server. It is killed when this is dropped.
+pub(crate) struct Child {
+    process: std::process::Child,
+    client: Client,
+}
+
+impl Child {
+    /// Starts a server on a directory, or says why it refused.
+    pub(crate) fn start(directory: &Path) -> Result<Self, String> {
+        let mut process = Command::new(std::env::current_exe().expect("this binary"))
+            .args(["--ignored", "--exact", "child::serves_the_directory_until_killed", "--nocapture"])
+            .env(DIRECTORY, directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("this binary starts");
+        let output = process.stdout.take().expect("piped");
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if let Some(served) = line.strip_prefix("SERVED ") {
+                let (address, token) = served.split_once(' ').expect("an address and a token");
+                let client = Client::new(address.parse().expect("an address"), token);
+                return Ok(Child { process, client });
+            }
+            if let Some(refused) = line.strip_prefix("REFUSED ") {
+                let refused = refused.to_owned();
+                let _ = process.wait();
+                return Err(refused);
+            }
+        }
+        let output = process.wait_with_output().expect("it has ended");
+        Err(format!("it died: {}", String::from_utf8_lossy(&output.stderr)))
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Kills it as `kill -9` does.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl std::fmt::Debug for Child {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Child({})", self.process.id())
+    }
+}
+
+#[test]
+#[ignore = "what child processes run; started by the other tests"]
+fn serves_the_directory_until_killed() {
+    let directory = std::env::var_os(DIRECTORY).expect("a directory");
+    let server = match ApiServer::builder().directory(directory).build() {
+        Ok(server) => server,
+        Err(error) => {
+            let mut text = error.to_string();
+            let mut source = std::error::Error::source(&error);
+            while let Some(cause) = source {
+                text.push_str(&format!(": {cause}"));
+                source = cause.source();
+            }
+            println!("\nREFUSED {}", text.replace('\n', " "));
+            return;
+        }
+    };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let served = server.serve_http(([127, 0, 0, 1], 0).into()).await.expect("a socket");
+        println!("\nSERVED {} {}", served.address(), served.credentials().token);
+        std::future::pending::<()>().await;
+    });
+}
