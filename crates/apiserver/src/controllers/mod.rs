@@ -45,12 +45,7 @@ pub(crate) async fn start(server: &Arc<Server>) {
         tracing::error!(%error, "cannot make what every cluster has");
     }
     // The default account is part of what every cluster has: without it the first pod would be refused.
-    while let Ok(events) = server.store.events_after(position) {
-        if events.is_empty() {
-            break;
-        }
-        state.take_in(server, &events, &mut position).await;
-    }
+    while state.catch_up(server, &mut position).await {}
     tokio::spawn(run(Arc::downgrade(server), state, position));
 }
 
@@ -60,19 +55,8 @@ async fn run(server: Weak<Server>, mut state: Controllers, mut position: Revisio
     drop(strong);
     loop {
         let Some(strong) = server.upgrade() else { return };
-        match strong.store.events_after(position) {
-            Ok(events) => {
-                if !events.is_empty() || state.due {
-                    state.take_in(&strong, &events, &mut position).await;
-                    continue;
-                }
-            }
-            // Too far behind: look at everything afresh.
-            Err(_) => {
-                state = Controllers::default();
-                position = state.start(&strong).await;
-                continue;
-            }
+        if state.catch_up(&strong, &mut position).await {
+            continue;
         }
         let retrying = state.is_retrying();
         drop(strong);
@@ -113,19 +97,24 @@ impl Controllers {
         revision
     }
 
-    /// Observes events and does what follows from them.
-    async fn take_in(
-        &mut self,
-        server: &Arc<Server>,
-        events: &[(CollectionId, Arc<Event>)],
-        position: &mut Revision,
-    ) {
-        for (id, event) in events {
+    /// Observes what has happened since, and does what follows from it; false if there was nothing.
+    async fn catch_up(&mut self, server: &Arc<Server>, position: &mut Revision) -> bool {
+        let Ok(events) = server.store.events_after(*position) else {
+            // Too far behind: look at everything afresh.
+            *self = Controllers::default();
+            *position = self.start(server).await;
+            return true;
+        };
+        if events.is_empty() && !self.due {
+            return false;
+        }
+        for (id, event) in &events {
             *position = event.revision;
             self.observe(server, id, event);
         }
         self.due = false;
         self.act(server).await;
+        true
     }
 
     fn observe(&mut self, server: &Arc<Server>, id: &CollectionId, event: &Event) {
