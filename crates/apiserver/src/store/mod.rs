@@ -99,12 +99,19 @@ const LINES_KEPT: usize = 256;
 struct Collection {
     objects: BTreeSet<Placed>,
     events: VecDeque<Arc<Event>>,
+    /// The newest event that has been dropped from `events`.
+    forgotten: Revision,
     changed: watch::Sender<Revision>,
 }
 
 impl Default for Collection {
     fn default() -> Self {
-        Collection { objects: BTreeSet::new(), events: VecDeque::new(), changed: watch::Sender::new(0) }
+        Collection {
+            objects: BTreeSet::new(),
+            events: VecDeque::new(),
+            forgotten: 0,
+            changed: watch::Sender::new(0),
+        }
     }
 }
 
@@ -414,11 +421,12 @@ impl Follower {
     pub(crate) fn take(&mut self, store: &Store) -> Result<Vec<Arc<Event>>, Expired> {
         self.changed.borrow_and_update();
         let state = store.read();
-        if self.position < state.compacted {
-            return Err(Expired { oldest: state.compacted });
-        }
         let shown = (*store.durable.borrow()).min(state.revision);
         let Some(collection) = state.collections.get(&self.id) else { return Ok(Vec::new()) };
+        // Only what was forgotten of its own collection is missing to it, however much happens elsewhere.
+        if self.position < collection.forgotten {
+            return Err(Expired { oldest: state.compacted });
+        }
         let events = collection.events.range(collection.position_after(self.position)..);
         let events: Vec<_> = events.take_while(|e| e.revision <= shown).cloned().collect();
         self.position = self.position.max(shown);
@@ -474,7 +482,9 @@ impl State {
         while self.history.len() > retention.events_max || self.history_bytes > retention.bytes_max {
             let Some((revision, id)) = self.history.pop_front() else { break };
             self.compacted = revision;
-            if let Some(event) = self.collections.get_mut(&id).and_then(|c| c.events.pop_front()) {
+            let Some(collection) = self.collections.get_mut(&id) else { continue };
+            if let Some(event) = collection.events.pop_front() {
+                collection.forgotten = event.revision;
                 self.history_bytes -= event.pinned_bytes();
             }
         }
