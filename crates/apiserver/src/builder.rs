@@ -193,7 +193,7 @@ impl ApiServer {
         B::Error: std::fmt::Display,
     {
         self.start().await;
-        service::handle(self.server.clone(), request).await
+        service::handle(self.server.clone(), request).boxed().await
     }
 }
 

@@ -41,10 +41,12 @@ const RETRY: Duration = Duration::from_secs(1);
 /// until the server is gone.
 pub(crate) async fn start(server: &Arc<Server>) {
     let mut state = Controllers::default();
-    let position = state.start(server).await;
+    let mut position = state.start(server).await;
     if let Err(error) = bootstrap::run(server).await {
         tracing::error!(%error, "cannot make what every cluster has");
     }
+    // The default account is part of what every cluster has: without it the first pod would be refused.
+    while state.catch_up(server, &mut position).await {}
     tokio::spawn(run(Arc::downgrade(server), state, position));
 }
 
@@ -54,19 +56,7 @@ async fn run(server: Weak<Server>, mut state: Controllers, mut position: Revisio
     drop(strong);
     loop {
         let Some(strong) = server.upgrade() else { return };
-        let Ok(events) = strong.store.events_after(position) else {
-            // Too far behind: look at everything afresh.
-            state = Controllers::default();
-            position = state.start(&strong).await;
-            continue;
-        };
-        for (id, event) in &events {
-            position = event.revision;
-            state.observe(&strong, id, event);
-        }
-        if !events.is_empty() || state.due {
-            state.due = false;
-            state.act(&strong).await;
+        if state.catch_up(&strong, &mut position).await {
             continue;
         }
         let retrying = state.is_retrying();
@@ -106,6 +96,26 @@ impl Controllers {
         }
         self.act(server).await;
         revision
+    }
+
+    /// Observes what has happened since, and does what follows from it; false if there was nothing.
+    async fn catch_up(&mut self, server: &Arc<Server>, position: &mut Revision) -> bool {
+        let Ok(events) = server.store.events_after(*position) else {
+            // Too far behind: look at everything afresh.
+            *self = Controllers::default();
+            *position = self.start(server).await;
+            return true;
+        };
+        if events.is_empty() && !self.due {
+            return false;
+        }
+        for (id, event) in &events {
+            *position = event.revision;
+            self.observe(server, id, event);
+        }
+        self.due = false;
+        self.act(server).await;
+        true
     }
 
     fn observe(&mut self, server: &Arc<Server>, id: &CollectionId, event: &Event) {

@@ -28,12 +28,19 @@ const LINES_KEPT: usize = 256;
 pub(super) struct Collection {
     pub objects: BTreeSet<Placed>,
     pub events: VecDeque<Arc<Event>>,
+    /// The newest event that has been dropped from `events`.
+    pub forgotten: Revision,
     pub changed: watch::Sender<Revision>,
 }
 
 impl Default for Collection {
     fn default() -> Self {
-        Collection { objects: BTreeSet::new(), events: VecDeque::new(), changed: watch::Sender::new(0) }
+        Collection {
+            objects: BTreeSet::new(),
+            events: VecDeque::new(),
+            forgotten: 0,
+            changed: watch::Sender::new(0),
+        }
     }
 }
 
@@ -154,7 +161,9 @@ impl State {
         while self.history.len() > retention.events_max || self.history_bytes > retention.bytes_max {
             let Some((revision, id)) = self.history.pop_front() else { break };
             self.compacted = revision;
-            if let Some(event) = self.collections.get_mut(&id).and_then(|c| c.events.pop_front()) {
+            let Some(collection) = self.collections.get_mut(&id) else { continue };
+            if let Some(event) = collection.events.pop_front() {
+                collection.forgotten = event.revision;
                 self.history_bytes -= event.pinned_bytes();
             }
         }

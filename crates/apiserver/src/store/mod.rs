@@ -327,11 +327,12 @@ impl Follower {
     pub(crate) fn take(&mut self, store: &Store) -> Result<Vec<Arc<Event>>, Expired> {
         self.changed.borrow_and_update();
         let state = store.read();
-        if self.position < state.compacted {
-            return Err(Expired { oldest: state.compacted });
-        }
         let shown = (*store.memory.durable.borrow()).min(state.revision);
         let Some(collection) = state.collections.get(&self.id) else { return Ok(Vec::new()) };
+        // Only what was forgotten of its own collection is missing to it, however much happens elsewhere.
+        if self.position < collection.forgotten {
+            return Err(Expired { oldest: state.compacted });
+        }
         let events = collection.events.range(collection.position_after(self.position)..);
         let events: Vec<_> = events.take_while(|e| e.revision <= shown).cloned().collect();
         self.position = self.position.max(shown);

@@ -75,16 +75,16 @@ fn serves_the_directory_until_killed() {
         Ok(server) => server,
         Err(error) => {
             let first: &dyn std::error::Error = &error;
-            let chain: Vec<String> =
-                std::iter::successors(Some(first), |error| error.source()).map(ToString::to_string).collect();
-            println!("\nREFUSED {}", chain.join(": ").replace('\n', " "));
+            let causes = std::iter::successors(Some(first), |cause| cause.source());
+            let causes: Vec<_> = causes.map(|cause| cause.to_string().replace('\n', " ")).collect();
+            println!("\nREFUSED {}", causes.join(": "));
             return;
         }
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let open = server.serve_http(([127, 0, 0, 1], 0).into()).await.expect("a socket");
-        println!("\nSERVED {} {}", open.address(), open.credentials().token);
+        let listening = server.serve_http(([127, 0, 0, 1], 0).into()).await.expect("a socket");
+        println!("\nSERVED {} {}", listening.address(), listening.credentials().token);
         std::future::pending::<()>().await;
     });
 }
