@@ -3,8 +3,10 @@
 //! First what is compiled in (namespaces must exist and live on, pods get their account and tolerations,
 //! claims their class), then the webhooks that are configured.
 
-use crate::admission::{Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served, UserInfo};
+use crate::admission::{Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served};
+use crate::apply;
 use crate::builtin::rules::Env;
+use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::objects::{claim, class_defaults, priority_class};
 use crate::builtin::rules::pod::admit as pod;
 use crate::delete::DeleteOptions;
@@ -14,7 +16,6 @@ use crate::server::{Call, Server};
 use crate::status::ApiError;
 use crate::store::{CollectionId, Key};
 use crate::strategy;
-use crate::write::text;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -50,12 +51,17 @@ pub(crate) async fn mutate(
         strategy::default(&call.kind, object);
         Ok(())
     };
+    let managers = object.pointer("/metadata/managedFields").cloned();
     let asked = Asked::about(server, call, operation, dry_run, object);
     asked
         .with(server, call, async |attributes, notes| {
-            server.webhooks.mutate(&configurations, attributes, Some(object), old, &fit, notes).await
+            server.webhooks.mutate(&configurations, attributes, Some(&mut *object), old, &fit, notes).await
         })
-        .await
+        .await?;
+    if let Some(warning) = apply::undo_unreadable(managers, object) {
+        call.warn(warning);
+    }
+    Ok(())
 }
 
 /// Lets everybody refuse what is about to be stored.
@@ -150,7 +156,6 @@ struct Asked {
     name: String,
     namespace: String,
     namespace_object: Option<Value>,
-    user: UserInfo,
     dry_run: bool,
     options: Value,
 }
@@ -170,18 +175,13 @@ impl Asked {
         if dry_run {
             options["dryRun"] = json!(["All"]);
         }
-        let name = call.name.as_deref().unwrap_or_else(|| text(object, "/metadata/name")).to_owned();
+        let name = call.name.as_deref().unwrap_or_else(|| text_at(object, "/metadata/name")).to_owned();
         let is_namespace = call.kind.builtin().is_some() && call.kind.kind == "Namespace";
         Asked {
             operation,
             namespace: if is_namespace { name.clone() } else { call.namespace().to_owned() },
             name,
             namespace_object: namespace_object(server, call, object),
-            user: UserInfo {
-                name: call.user.name.clone(),
-                uid: String::new(),
-                groups: call.user.groups.clone(),
-            },
             dry_run,
             options,
         }
@@ -201,15 +201,15 @@ impl Asked {
             .into_iter()
             .filter(|other| other.collection == kind.collection && other.api_version != kind.api_version)
             .collect();
-        let served: Vec<Served<'_>> = others.iter().map(|other| served(other)).collect();
+        let forms: Vec<Served<'_>> = others.iter().map(|other| served_as(other)).collect();
         let convert = |object: &Value, to: Gvk<'_>| {
             let from = server.registry.of_kind(
                 &kind.group,
-                text(object, "/apiVersion").rsplit('/').next().unwrap_or(""),
+                text_at(object, "/apiVersion").rsplit('/').next().unwrap_or(""),
                 &kind.kind,
             );
             let to = server.registry.of_kind(to.group, to.version, to.kind);
-            let converted = from.zip(to).and_then(|(from, to)| to.from_version(&from, object.clone()));
+            let converted = from.zip(to).and_then(|(from, to)| to.converted_from(&from, object.clone()));
             converted.ok_or_else(ApiError::no_such_resource)
         };
         let own = served_as(kind);
@@ -221,20 +221,16 @@ impl Asked {
             namespace: &self.namespace,
             name: &self.name,
             namespace_object: self.namespace_object.as_ref(),
-            user: &self.user,
+            user: &call.user,
             dry_run: self.dry_run,
             options: &self.options,
-            equivalents: Equivalents { served: &served, convert: &convert },
+            equivalents: Equivalents { served: &forms, convert: &convert },
         };
         let mut notes = Notes::default();
         let answer = ask(&attributes, &mut notes).await;
         notes.warnings.into_iter().for_each(|warning| call.warn(warning));
         answer
     }
-}
-
-fn served(kind: &std::sync::Arc<Kind>) -> Served<'_> {
-    served_as(kind)
 }
 
 fn served_as(kind: &Kind) -> Served<'_> {
@@ -273,14 +269,14 @@ fn check_namespace(
         return Err(ApiError::not_found(&subject, name));
     };
     let terminating = || {
-        namespace.mentions("\"Terminating\"") && text(&namespace.value(), "/status/phase") == "Terminating"
+        namespace.mentions("\"Terminating\"") && text_at(&namespace.value(), "/status/phase") == "Terminating"
     };
     if operation == Operation::Update || !terminating() {
         return Ok(());
     }
     let why = format!("unable to create new content in namespace {name} because it is being terminated");
-    let object_name = match text(object, "/metadata/name") {
-        "" => text(object, "/metadata/generateName"),
+    let object_name = match text_at(object, "/metadata/name") {
+        "" => text_at(object, "/metadata/generateName"),
         name => name,
     };
     let mut error = ApiError::forbidden(&call.kind.resource(), object_name, &why);
@@ -319,7 +315,7 @@ fn admit_builtin(
             claim::add_finalizer(object, "kubernetes.io/pvc-protection");
         }
         ("PersistentVolumeClaim", Some(old)) => {
-            let class = text(object, "/spec/storageClassName");
+            let class = text_at(object, "/spec/storageClassName");
             let class = stored(server, "storage.k8s.io", "storageclasses", "", class);
             claim::admit_resize(object, old, class.as_ref())?;
         }
@@ -330,7 +326,7 @@ fn admit_builtin(
         }
         ("PriorityClass", old) => {
             let default = default_priority_class(server);
-            let default = default.as_ref().map(|class| text(class, "/metadata/name"));
+            let default = default.as_ref().map(|class| text_at(class, "/metadata/name"));
             priority_class::admit_default(object, old, default)?;
         }
         _ => {}

@@ -2,8 +2,8 @@
 //!
 //! The paths come from the definition, whose schema need not say anything about them.
 
-use crate::apply::go;
 use crate::field::{FieldError, Path};
+use crate::gotext;
 use crate::kind::Scale;
 use serde_json::Value;
 
@@ -44,11 +44,11 @@ fn look<T>(
 ) -> Result<Option<T>, String> {
     let names: Vec<&str> = path.trim_start_matches('.').split('.').collect();
     let wrong = |depth: usize, value: &Value, expected: &str| {
-        let actual = if value.is_i64() { "int64" } else { go::type_name(value) };
+        let actual = if value.is_i64() { "int64" } else { gotext::go_type(value) };
         let at = names[..depth].join(".");
         Err(format!(
             ".{at} accessor error: {} is of the type {actual}, expected {expected}",
-            go::plain(value)
+            gotext::go_plain(value)
         ))
     };
     let mut value = object;

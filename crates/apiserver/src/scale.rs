@@ -17,7 +17,7 @@ use crate::schema::SchemaRef;
 use crate::server::{Call, Server};
 use crate::status::{ApiError, Subject};
 use crate::strategy::Part;
-use crate::write::{self, Change, text};
+use crate::write::{self, Change};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -142,16 +142,13 @@ fn refuse_negative(call: &Call, replicas: i64) -> Result<(), ApiError> {
     }
     let (path, why, subject);
     let spec = Path::of("spec");
-    match call.kind.custom().and_then(|custom| custom.scale.as_ref()) {
-        Some(scale) => {
-            path = Path::of(&scale.spec);
-            (why, subject) = ("should be a non-negative integer", call.kind.subject());
-        }
-        None => {
-            path = spec.field("replicas");
-            why = "must be greater than or equal to 0";
-            subject = Subject { group: "autoscaling", kind: "Scale" };
-        }
+    if let Some(scale) = call.kind.custom().and_then(|custom| custom.scale.as_ref()) {
+        path = Path::of(&scale.spec);
+        (why, subject) = ("should be a non-negative integer", call.kind.subject());
+    } else {
+        path = spec.field("replicas");
+        why = "must be greater than or equal to 0";
+        subject = Subject { group: "autoscaling", kind: "Scale" };
     }
     Err(ApiError::invalid(&subject, call.name(), &[FieldError::invalid(&path, &replicas.into(), why)]))
 }

@@ -237,21 +237,21 @@ impl Watch {
     /// Waits for a change, the time for a bookmark, or the end.
     async fn wait(&mut self) {
         enum Woken {
-            ByChange,
-            ByEnd,
-            ByAlarm,
+            Change,
+            End,
+            Alarm,
         }
         let woken = tokio::select! {
             biased;
-            () = self.follower.changed() => Woken::ByChange,
-            _ = self.closed.wait_for(|closed| *closed) => Woken::ByEnd,
-            () = self.alarm.as_mut() => Woken::ByAlarm,
+            () = self.follower.changed() => Woken::Change,
+            _ = self.closed.wait_for(|closed| *closed) => Woken::End,
+            () = self.alarm.as_mut() => Woken::Alarm,
         };
         let now = Instant::now();
         match woken {
-            Woken::ByChange => {}
-            Woken::ByEnd => self.done = true,
-            Woken::ByAlarm => {
+            Woken::Change => {}
+            Woken::End => self.done = true,
+            Woken::Alarm => {
                 self.alarm.as_mut().reset(self.deadline.min(now + BOOKMARK_EVERY));
                 self.bookmark_due = self.bookmarks;
             }
@@ -314,12 +314,8 @@ impl Watch {
             self.queue.push_back(line);
             return;
         };
-        let event = WatchEvent {
-            kind,
-            namespace: key.namespace.to_string(),
-            name: key.name.to_string(),
-            revision,
-        };
+        let event =
+            WatchEvent { kind, namespace: key.namespace.to_string(), name: key.name.to_string(), revision };
         match delivery.deliver(&self.info, &event).await {
             Delivery::Send => self.queue.push_back(line),
             Delivery::Skip => {}

@@ -17,7 +17,8 @@ mod garbage;
 mod namespaces;
 mod protection;
 
-use crate::delete::{self, DeleteOptions};
+use crate::builtin::rules::json::text_at;
+use crate::delete::{self, DeleteOptions, Propagation};
 use crate::kind::Kind;
 use crate::negotiate::Accept;
 use crate::options::{FieldValidation, WriteOptions};
@@ -61,7 +62,7 @@ async fn run(server: Weak<Server>, mut state: Controllers, mut position: Revisio
         let retrying = state.is_retrying();
         drop(strong);
         tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return },
+            more = changes.changed() => if more.is_err() { return },
             () = tokio::time::sleep(RETRY), if retrying => state.due = true,
         }
     }
@@ -211,6 +212,23 @@ async fn change(
         Err(error) if error.code != 404 => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Deletes those of these objects that are not on their way out already. False if one could not be.
+async fn delete_all(server: &Server, kind: &Arc<Kind>, objects: &[Arc<Object>], who: &str) -> bool {
+    let mut deleted = true;
+    for object in objects {
+        let tree = object.value();
+        if tree.pointer("/metadata/deletionTimestamp").is_none() {
+            let options = DeleteOptions {
+                uid: Some(text_at(&tree, "/metadata/uid").to_owned()),
+                propagation: Some(Propagation::Background),
+                ..DeleteOptions::default()
+            };
+            deleted &= delete(server, kind.clone(), &object.key, who, &options).await.is_ok();
+        }
+    }
+    deleted
 }
 
 /// Deletes an object if it still is the one meant; that it is gone, or another, is fine.

@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;
+use std::fmt::Write as _;
 
 use crate::answer::Sent;
 use crate::world::{GADGETS, json_trees};

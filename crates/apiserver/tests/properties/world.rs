@@ -11,6 +11,7 @@ pub(crate) const SENTINELS: &str = "sentinels";
 
 /// A kind of object.
 #[derive(Debug)]
+#[expect(clippy::struct_field_names, reason = "the names are those of Kubernetes")]
 pub(crate) struct Kind {
     /// `/api/v1`
     root: &'static str,

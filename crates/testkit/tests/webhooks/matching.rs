@@ -115,7 +115,10 @@ async fn match_conditions_decide_and_their_failures_count() {
 async fn match_condition_that_fails_refuses_where_the_policy_says_so() {
     play(async |stage| {
         let conditions = json!([{"name": "only", "expression": "object.data['absent'] == 'x'"}]);
-        let hook = stage.hook("strict", json!({"matchConditions": conditions, "objectSelector": {"matchLabels": {"colour": "red"}}}));
+        let hook = stage.hook(
+            "strict",
+            json!({"matchConditions": conditions, "objectSelector": {"matchLabels": {"colour": "red"}}}),
+        );
         stage.mutating(vec![hook.clone()]).await;
         stage.validating(vec![hook]).await;
         let refused = stage.post(MAPS, labelled("a", "red")).await;
