@@ -120,7 +120,8 @@ fn refuse(code: u16, retry_after_seconds: Option<u64>) -> Refusal {
     };
     let mut error = ApiError::plain(code, reason, message);
     if let Some(seconds) = retry_after_seconds {
-        error.details = Some(Box::new([("retryAfterSeconds".to_owned(), seconds.into())].into_iter().collect()));
+        error.details =
+            Some(Box::new([("retryAfterSeconds".to_owned(), seconds.into())].into_iter().collect()));
     }
     let mut response = Reply::error(&error).into_response();
     if let Some(seconds) = retry_after_seconds {

@@ -314,12 +314,8 @@ impl Watch {
             self.queue.push_back(line);
             return;
         };
-        let event = WatchEvent {
-            kind,
-            namespace: key.namespace.to_string(),
-            name: key.name.to_string(),
-            revision,
-        };
+        let event =
+            WatchEvent { kind, namespace: key.namespace.to_string(), name: key.name.to_string(), revision };
         match delivery.deliver(&self.info, &event).await {
             Delivery::Send => self.queue.push_back(line),
             Delivery::Skip => {}

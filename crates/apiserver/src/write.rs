@@ -10,7 +10,7 @@
 //! A change computed from a state that is no longer the newest is computed again, unless the client
 //! insisted on that state with a resource version; then it is refused with 409.
 
-use crate::admit;
+use crate::admit::{self, Sent};
 use crate::allocate;
 use crate::apply::{self, Target, Writer};
 use crate::builtin::rules::Env;
@@ -107,6 +107,7 @@ async fn create_tracked(
     options: &WriteOptions,
     mut object: Value,
 ) -> Result<Written, ApiError> {
+    let asked_for = text(&object, "/metadata/name").to_owned();
     admit::mutate(server, call, admit::Operation::Create, options.dry_run, &mut object, None).await?;
     incoming::dedup_owners(call, &mut object);
     let generated =
@@ -116,7 +117,7 @@ async fn create_tracked(
         tries -= 1;
         let last = tries == 0;
         let candidate = if last { std::mem::take(&mut object) } else { object.clone() };
-        match try_create(server, call, options, candidate).await {
+        match try_create(server, call, options, &asked_for, candidate).await {
             Err(error) if error.reason == "AlreadyExists" && generated && !last => {}
             other => return other,
         }
@@ -127,6 +128,7 @@ async fn try_create(
     server: &Server,
     call: &Call,
     options: &WriteOptions,
+    asked_for: &str,
     mut object: Value,
 ) -> Result<Written, ApiError> {
     let kind = &*call.kind;
@@ -135,7 +137,7 @@ async fn try_create(
     begin(server, &mut object);
     strategy::prepare_create(kind, &mut object, &env);
     allocate::on_create(server, kind, &mut object, options.dry_run)?;
-    let stored = store_new(server, call, options, &mut object).await;
+    let stored = store_new(server, call, options, asked_for, &mut object).await;
     if stored.is_err() {
         allocate::undo_create(server, kind, &object, options.dry_run);
     }
@@ -147,6 +149,7 @@ async fn store_new(
     server: &Server,
     call: &Call,
     options: &WriteOptions,
+    asked_for: &str,
     object: &mut Value,
 ) -> Result<Written, ApiError> {
     let kind = &*call.kind;
@@ -154,7 +157,9 @@ async fn store_new(
     if let Some(builtin) = kind.builtin() {
         (builtin.rules.warnings)(object, None).into_iter().for_each(|w| call.warn(w));
     }
-    admit::validate(server, call, admit::Operation::Create, options.dry_run, object, None).await?;
+    // Whatever a webhook has made of it, the request is for the name that the client gave, if any.
+    admit::validate(server, call, asked_for, admit::Operation::Create, options.dry_run, (object, None))
+        .await?;
     let name = text(object, "/metadata/name").to_owned();
     let key = Key::new(call.namespace(), &name);
     if !text(object, "/metadata/resourceVersion").is_empty() {
@@ -210,14 +215,28 @@ pub(crate) enum Change<'a> {
     Replace(Value),
     /// The client says what to change.
     Patch(Edit<'a>),
-    /// As a patch, but the result says itself who manages what.
+    /// As a patch, but the result says itself who manages what, and admission had its say in what it comes from.
     Tracked(Edit<'a>),
+    /// The client writes a part as an object of its own.
+    Viewed(&'a dyn View),
     /// The client says which fields it wants, and gives up those it no longer names.
     Apply {
         /// What the client applies.
         wanted: Value,
         force: bool,
     },
+}
+
+/// A part of an object that clients see and write as an object of its own.
+pub(crate) trait View: Sync {
+    /// What it is sent as.
+    fn sent(&self) -> Sent;
+    /// The part of an object.
+    fn of(&self, object: &Value) -> Value;
+    /// The part as it is and as the client wants it, both with their managers.
+    fn propose(&self, live: &Value) -> Result<(Value, Value), ApiError>;
+    /// The object with its part changed.
+    fn merge(&self, live: &Value, part: &Value) -> Result<Value, ApiError>;
 }
 
 /// PUT of an object, or of a part of it.
@@ -266,11 +285,15 @@ pub(crate) async fn update(
             return create_by_update(server, call, options, change).await.map(|written| (written, true));
         };
         let live = kind.tree(&stored);
-        let (mut new, insisted) = propose(server, call, options, part, &change, &live)?;
+        let (mut new, insisted) = propose(server, call, options, part, &change, &live).await?;
         incoming::place(call, &mut new, Some(call.name()))?;
         incoming::dedup_owners(call, &mut new);
-        admit::mutate(server, call, admit::Operation::Update, options.dry_run, &mut new, Some(&live)).await?;
-        match finish(server, call, options, part, (&stored, &live), new).await? {
+        if !matches!(change, Change::Viewed(_) | Change::Tracked(_)) {
+            admit::mutate(server, call, admit::Operation::Update, options.dry_run, &mut new, Some(&live))
+                .await?;
+        }
+        refuse_stale(kind, call, &change, &new, &live)?;
+        match finish(server, call, options, part, &change, (&stored, &live), new).await? {
             Some(written) => return Ok((written, false)),
             // A client that insisted on a state is told; others never notice.
             None if insisted => return Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED)),
@@ -309,13 +332,15 @@ async fn create_by_update(
             strategy::default(&call.kind, &mut object);
             create_tracked(server, call, options, object).await
         }
-        Change::Patch(_) | Change::Tracked(_) => Err(ApiError::not_found(&call.kind.resource(), call.name())),
+        Change::Patch(_) | Change::Tracked(_) | Change::Viewed(_) => {
+            Err(ApiError::not_found(&call.kind.resource(), call.name()))
+        }
     }
 }
 
 /// What the object shall become, with its managers recorded, and whether the client insists on the state
 /// that it was computed from.
-fn propose(
+async fn propose(
     server: &Server,
     call: &Call,
     options: &WriteOptions,
@@ -328,47 +353,58 @@ fn propose(
         Change::Replace(object) => {
             let given = text(object, "/metadata/resourceVersion");
             refuse_other_uid(kind, call, object, live)?;
-            if given.is_empty() && !kind.builtin().is_some_and(|b| b.unconditional_update) {
-                let metadata = Path::of("metadata");
-                let path = metadata.field("resourceVersion");
-                let error = FieldError::invalid(&path, &0.into(), "must be specified for an update");
-                return Err(ApiError::invalid(&kind.resource(), call.name(), &[error]));
-            }
-            refuse_stale(kind, call, object, live)?;
             (object.clone(), !given.is_empty())
         }
         Change::Patch(patch) => {
             let new = patch(live)?;
-            refuse_stale(kind, call, &new, live)?;
             incoming::check_patched_name(call, &new)?;
             (new, false)
         }
         Change::Tracked(edit) => {
             let mut new = edit(live)?;
             refuse_other_uid(kind, call, &new, live)?;
-            refuse_stale(kind, call, &new, live)?;
+            keep_identity(&mut new, live);
+            return Ok((new, false));
+        }
+        Change::Viewed(view) => {
+            let (before, mut wanted) = view.propose(live)?;
+            admit::mutate_sent(server, call, view.sent(), options.dry_run, &mut wanted, Some(&before))
+                .await?;
+            let mut new = view.merge(live, &wanted)?;
+            refuse_other_uid(kind, call, &new, live)?;
             keep_identity(&mut new, live);
             return Ok((new, false));
         }
         Change::Apply { wanted, force } => {
             let given = text(wanted, "/metadata/resourceVersion");
             let mut new = applied(server, call, options, part, Some(live), wanted, *force)?;
-            refuse_stale(kind, call, &new, live)?;
             incoming::check_patched_name(call, &new)?;
             incoming::fit(kind, &mut new).map_err(ApiError::bad_request)?;
             strategy::default(kind, &mut new);
             return Ok((new, !given.is_empty()));
         }
     };
-    keep_identity(&mut new, live);
     let manager = manager_name(call, options);
     track(server, kind, part, Some(live), &mut new, &manager);
     Ok((new, insisted))
 }
 
-/// Refuses an object that was read at another revision than the newest.
-fn refuse_stale(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(), ApiError> {
+/// Refuses an object that was read at another revision than the newest, once webhooks have seen it.
+fn refuse_stale(
+    kind: &Kind,
+    call: &Call,
+    change: &Change<'_>,
+    new: &Value,
+    live: &Value,
+) -> Result<(), ApiError> {
     let given = text(new, "/metadata/resourceVersion");
+    let conditional = !kind.builtin().is_some_and(|b| b.unconditional_update);
+    if given.is_empty() && conditional && matches!(change, Change::Replace(_)) {
+        let metadata = Path::of("metadata");
+        let path = metadata.field("resourceVersion");
+        let error = FieldError::invalid(&path, &0.into(), "must be specified for an update");
+        return Err(ApiError::invalid(&kind.resource(), call.name(), &[error]));
+    }
     if given.is_empty() || given == text(live, "/metadata/resourceVersion") {
         return Ok(());
     }
@@ -425,6 +461,7 @@ async fn finish(
     call: &Call,
     options: &WriteOptions,
     part: Part,
+    change: &Change<'_>,
     (stored, live): (&Arc<Object>, &Value),
     mut new: Value,
 ) -> Result<Option<Written>, ApiError> {
@@ -441,7 +478,18 @@ async fn finish(
     if let (Part::Main, Some(builtin)) = (part, kind.builtin()) {
         (builtin.rules.warnings)(&new, Some(live)).into_iter().for_each(|w| call.warn(w));
     }
-    admit::validate(server, call, admit::Operation::Update, options.dry_run, &new, Some(live)).await?;
+    match change {
+        Change::Tracked(_) => {}
+        Change::Viewed(view) => {
+            let (sent, before, part) = (view.sent(), view.of(live), view.of(&new));
+            admit::validate_sent(server, call, sent, options.dry_run, &part, Some(&before)).await?;
+        }
+        Change::Replace(_) | Change::Patch(_) | Change::Apply { .. } => {
+            let objects = (&new, Some(live));
+            admit::validate(server, call, call.name(), admit::Operation::Update, options.dry_run, objects)
+                .await?;
+        }
+    }
     if options.dry_run {
         return Ok(Some(Written::DryRun(new)));
     }
@@ -496,6 +544,20 @@ fn with_target<R>(server: &Server, kind: &Kind, part: Part, with: impl FnOnce(&T
     let reset_elsewhere = kind.builtin().is_some() || part == Part::Status;
     let (api_version, name) = (kind.api_version.as_str(), kind.kind.as_str());
     with(&Target { api_version, kind: name, schema, reset, reset_elsewhere, convert: &convert })
+}
+
+/// Records who posted something to a subresource that is acted on and not stored.
+pub(crate) fn track_sent(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    kind: &Kind,
+    sent: &mut Value,
+) {
+    let name = manager_name(call, options);
+    let subresource = call.subresource.as_deref().unwrap_or_default();
+    let by = Writer { name: &name, subresource, time: server.clock.now() };
+    with_target(server, kind, Part::Main, |target| apply::track_update(None, sent, &by, target));
 }
 
 /// Records who made an object that is answered and not stored.

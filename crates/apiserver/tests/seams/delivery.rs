@@ -30,7 +30,10 @@ impl WatchDelivery for Script {
                 let mut held = self.held.subscribe();
                 held.wait_for(|held| !held).await.unwrap();
                 let verdicts = self.verdicts.lock().unwrap();
-                return verdicts.get(&format!("{} {}", event.kind, event.name)).copied().unwrap_or(Delivery::Send);
+                return verdicts
+                    .get(&format!("{} {}", event.kind, event.name))
+                    .copied()
+                    .unwrap_or(Delivery::Send);
             }
             Delivery::Send
         }

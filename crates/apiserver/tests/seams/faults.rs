@@ -64,7 +64,10 @@ async fn refusal_hits_one_request_and_changes_nothing() {
 async fn retry_after_is_said_in_header_and_details() {
     let (_, faulty) = with("POST", Fault::RetryAfter(429, 7));
     let response = faulty.clone().oneshot(request("POST", MAPS, &map("a", "1"))).await.unwrap();
-    assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (429, &"7".parse().unwrap()));
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["retry-after"]),
+        (429, &"7".parse().unwrap())
+    );
     let (_, body) = bytes(response).await;
     let status: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(status["details"]["retryAfterSeconds"], 7);

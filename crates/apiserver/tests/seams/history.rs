@@ -29,7 +29,10 @@ async fn watch_from_before_what_is_kept_is_gone_in_the_stream() {
     let error = events.next().await.unwrap();
     assert_eq!((&error["type"], &error["object"]["code"]), (&json!("ERROR"), &json!(410)));
     assert_eq!(error["object"]["reason"], "Expired");
-    assert!(error["object"]["message"].as_str().unwrap().starts_with("too old resource version: "), "{error}");
+    assert!(
+        error["object"]["message"].as_str().unwrap().starts_with("too old resource version: "),
+        "{error}"
+    );
     assert_eq!(events.line().await, "(end)");
 }
 
@@ -92,7 +95,11 @@ async fn paged_list_whose_moment_is_gone_can_go_on_with_the_token_of_the_refusal
     assert_eq!((code, &gone["reason"]), (410, &json!("Expired")));
     let token = gone["metadata"]["continue"].as_str().unwrap();
     let rest = succeed(&server, "GET", &format!("{MAPS}?limit=2&continue={token}"), Value::Null).await;
-    assert_eq!(page(&rest), (vec!["d", "kube-root-ca.crt"], ""), "goes on where it was, at the newest moment");
+    assert_eq!(
+        page(&rest),
+        (vec!["d", "kube-root-ca.crt"], ""),
+        "goes on where it was, at the newest moment"
+    );
 }
 
 #[tokio::test]

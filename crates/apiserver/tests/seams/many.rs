@@ -1,6 +1,6 @@
 //! Many servers in one process, as a test run or a simulated fleet has them.
 
-use crate::{MAPS, Events, map, send, succeed, watch_path};
+use crate::{Events, MAPS, map, send, succeed, watch_path};
 use mainstay_apiserver::ApiServer;
 use serde_json::Value;
 
@@ -31,8 +31,15 @@ async fn three_hundred_servers_are_apart_and_leave_no_task_behind() {
     }
     assert!(alive() > before);
     for (number, server) in servers.iter().enumerate() {
-        let (_, list) = send(server, "GET", &format!("{MAPS}?fieldSelector=metadata.name!=kube-root-ca.crt"), Value::Null).await;
-        let names: Vec<_> = list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].clone()).collect();
+        let (_, list) = send(
+            server,
+            "GET",
+            &format!("{MAPS}?fieldSelector=metadata.name!=kube-root-ca.crt"),
+            Value::Null,
+        )
+        .await;
+        let names: Vec<_> =
+            list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].clone()).collect();
         assert_eq!(names, [format!("of-{number}")]);
     }
     drop(servers);

@@ -40,7 +40,8 @@ impl SubresourceProvider for Logs {
 #[tokio::test]
 async fn provided_logs_are_streamed_as_they_come() {
     let (lines, logs) = mpsc::unbounded_channel();
-    let server = ApiServer::builder().subresource("", "pods", "log", Logs(Mutex::new(Some(logs)))).build().unwrap();
+    let server =
+        ApiServer::builder().subresource("", "pods", "log", Logs(Mutex::new(Some(logs)))).build().unwrap();
     with_pod(&server).await;
     let response = server.handle(request("GET", &format!("{PODS}/a/log?follow=true"), &Value::Null)).await;
     assert_eq!(response.headers()["content-type"], "text/plain");
@@ -65,7 +66,9 @@ async fn provider_is_asked_only_about_objects_that_exist() {
 async fn what_nobody_provides_is_refused_by_name() {
     let server = ApiServer::builder().build().unwrap();
     with_pod(&server).await;
-    for (method, part) in [("GET", "log"), ("POST", "exec"), ("GET", "portforward"), ("GET", "attach"), ("GET", "proxy")] {
+    for (method, part) in
+        [("GET", "log"), ("POST", "exec"), ("GET", "portforward"), ("GET", "attach"), ("GET", "proxy")]
+    {
         let response = server.handle(request(method, &format!("{PODS}/a/{part}"), &Value::Null)).await;
         let (code, body) = bytes(response).await;
         let status: Value = serde_json::from_slice(&body).unwrap();

@@ -26,10 +26,11 @@ fn tls(served: &Served, certificate: Option<&Pair>, protocol: &str) -> TlsConnec
     let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let mut roots = rustls::RootCertStore::empty();
     roots.add(der(&served.credentials().ca)).unwrap();
-    let config = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots);
+    let config =
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots);
     let mut config = match certificate {
         None => config.with_no_client_auth(),
         Some(pair) => {
@@ -52,7 +53,8 @@ async fn ask(
     let name = ServerName::try_from("127.0.0.1")?;
     let stream = TokioIo::new(tls(served, certificate, protocol).connect(name, socket).await?);
     let response = if protocol == "h2" {
-        let (mut sender, driver) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
+        let (mut sender, driver) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
         tokio::spawn(driver);
         sender.send_request(request).await?
     } else {
@@ -172,7 +174,8 @@ async fn body_of_more_than_three_mebibytes_is_refused_in_process_and_over_the_wi
     let admin = Some(&served.credentials().admin);
     for (length, expected) in [(LIMIT, 422), (LIMIT + 1, 413)] {
         let request = || {
-            let post = Request::post(format!("{}{MAPS}", served.url())).header("content-type", "application/json");
+            let post =
+                Request::post(format!("{}{MAPS}", served.url())).header("content-type", "application/json");
             let host = served.address().to_string();
             post.header("host", host).body(Full::new(sized(length))).unwrap()
         };

@@ -55,7 +55,8 @@ async fn watch_without_bookmarks_is_silent_until_it_ends() {
 #[tokio::test(start_paused = true)]
 async fn bookmark_tells_the_newest_revision_though_nothing_was_sent() {
     let server = virtual_server();
-    let mut events = Events::of(&server, "/api/v1/namespaces/default/secrets?watch=true&allowWatchBookmarks=true").await;
+    let mut events =
+        Events::of(&server, "/api/v1/namespaces/default/secrets?watch=true&allowWatchBookmarks=true").await;
     succeed(&server, "POST", MAPS, map("a", "1")).await;
     let bookmark = events.next().await.unwrap();
     assert_eq!(bookmark["type"], "BOOKMARK");
@@ -121,7 +122,11 @@ fn requests() -> Vec<(&'static str, String, Value)> {
     requests.extend([
         ("GET", "/api/v1/configmaps?limit=3".into(), Value::Null),
         ("DELETE", "/api/v1/namespaces/one".into(), Value::Null),
-        ("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com".into(), Value::Null),
+        (
+            "DELETE",
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com".into(),
+            Value::Null,
+        ),
     ]);
     requests
 }

@@ -100,13 +100,17 @@ async fn custom_scale_is_reviewed_as_a_scale() {
         assert_eq!(request["kind"], json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}));
         assert_eq!(request["object"]["spec"]["replicas"], 3);
         assert_eq!(request["oldObject"]["spec"]["replicas"], 1);
-        stage.hooks.says("/mutate", Answer::Patch(json!([{"op": "replace", "path": "/spec/replicas", "value": 5}])));
+        stage
+            .hooks
+            .says("/mutate", Answer::Patch(json!([{"op": "replace", "path": "/spec/replicas", "value": 5}])));
         let mut scale = stage.get(&format!("{path}/a/scale")).await.body;
         scale["spec"]["replicas"] = 4.into();
         let replaced = stage.put(&format!("{path}/a/scale"), scale).await;
         assert_eq!(replaced.body["spec"]["replicas"], 5);
         assert_eq!(stage.get(&format!("{path}/a")).await.body["spec"]["replicas"], 5);
-        stage.hooks.says("/validate", Answer::Say(json!({"allowed": false, "status": {"message": "enough"}})));
+        stage
+            .hooks
+            .says("/validate", Answer::Say(json!({"allowed": false, "status": {"message": "enough"}})));
         stage.merge(&format!("{path}/a/scale"), json!({"spec": {"replicas": 9}})).await;
     })
     .await;
