@@ -326,8 +326,8 @@ async fn create_by_update(
                 return Err(ApiError::conflict(&call.kind.resource(), call.name(), &why));
             }
             let mut object = applied(server, call, options, Part::Main, None, &wanted, force)?;
+            incoming::check_name(call, &object)?;
             incoming::place(call, &mut object, Some(call.name()))?;
-            incoming::check_patched_name(call, &object)?;
             incoming::fit(&call.kind, &mut object).map_err(ApiError::bad_request)?;
             strategy::default(&call.kind, &mut object);
             create_tracked(server, call, options, object).await

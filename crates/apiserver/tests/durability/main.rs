@@ -25,10 +25,13 @@ const WRITERS: usize = 8;
 /// What one writer knows of one object: what was acknowledged, and what may have happened without being so.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    acknowledged: Option<u64>,
-    /// A write that has been sent and not been answered.
-    pending: Option<Option<u64>>,
+    acknowledged: Held,
+    /// What a write leaves that has been sent and not been answered.
+    pending: Option<Held>,
 }
+
+/// The number in an object; none if there is no object.
+type Held = Option<u64>;
 
 type Ledger = Arc<Mutex<BTreeMap<String, Known>>>;
 
