@@ -77,11 +77,11 @@ pub(crate) async fn mutate(
     let asked = Asked::about(server, call, operation, dry_run, object);
     let managers = object.pointer("/metadata/managedFields").cloned();
     let steps = Steps::new(&fit).reinvoking(&plugins);
-    asked
-        .with(server, call, async |attributes, notes| {
-            server.webhooks.mutate(&configurations, attributes, Some(object), old, steps, notes).await
-        })
-        .await?;
+    // Asking is rare and its state large: kept apart, it does not weigh on every write.
+    let answer = asked.with(server, call, async |attributes, notes| {
+        server.webhooks.mutate(&configurations, attributes, Some(object), old, steps, notes).await
+    });
+    Box::pin(answer).await?;
     if let Some(warning) = apply::undo_unreadable(managers, object) {
         call.warn(warning);
     }
@@ -151,11 +151,10 @@ pub(crate) async fn validate(
     if !name.is_empty() {
         name.clone_into(&mut asked.name);
     }
-    asked
-        .with(server, call, async |attributes, notes| {
-            server.webhooks.validate(&configurations, attributes, Some(object), old, notes).await
-        })
-        .await
+    let answer = asked.with(server, call, async |attributes, notes| {
+        server.webhooks.validate(&configurations, attributes, Some(object), old, notes).await
+    });
+    Box::pin(answer).await
 }
 
 /// Lets everybody refuse a deletion.
@@ -180,19 +179,18 @@ pub(crate) async fn delete(
         // A collection is deleted without a name, though object by object.
         call.name().clone_into(&mut asked.name);
         asked.options = delete_options(kind, options, live);
-        asked
-            .with(server, call, async |attributes, notes| match stage {
-                Stage::Mutating => {
-                    server
-                        .webhooks
-                        .mutate(&configurations, attributes, None, Some(live), Steps::new(&|_| Ok(())), notes)
-                        .await
-                }
-                Stage::Validating => {
-                    server.webhooks.validate(&configurations, attributes, None, Some(live), notes).await
-                }
-            })
-            .await?;
+        let answer = asked.with(server, call, async |attributes, notes| match stage {
+            Stage::Mutating => {
+                server
+                    .webhooks
+                    .mutate(&configurations, attributes, None, Some(live), Steps::new(&|_| Ok(())), notes)
+                    .await
+            }
+            Stage::Validating => {
+                server.webhooks.validate(&configurations, attributes, None, Some(live), notes).await
+            }
+        });
+        Box::pin(answer).await?;
     }
     Ok(())
 }

@@ -186,6 +186,8 @@ pub(super) async fn create_by_update(
             strategy::default(&call.kind, &mut object);
             create_tracked(server, call, options, object).await
         }
-        Change::Patch(_) | Change::Tracked(_) | Change::Viewed(_) => Err(ApiError::not_found(&call.kind.resource(), call.name())),
+        Change::Patch(_) | Change::Tracked(_) | Change::Viewed(_) => {
+            Err(ApiError::not_found(&call.kind.resource(), call.name()))
+        }
     }
 }
