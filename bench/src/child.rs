@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Instant;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 /// How many servers share a process when the cost of one more is measured.
@@ -129,7 +129,8 @@ async fn serve(kubeconfig: PathBuf, directory: Option<PathBuf>) -> Result<()> {
     let served = build(directory)?.serve_https("127.0.0.1:0".parse()?).await?;
     std::fs::write(kubeconfig, served.kubeconfig())?;
     print(&Served { url: served.url() })?;
-    tokio::io::stdin().read_to_end(&mut Vec::new()).await?;
+    // The parent holds the other end for as long as it wants the server.
+    tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink())).await??;
     Ok(())
 }
 

@@ -47,25 +47,25 @@ fn body(name: &str) -> Bytes {
 /// Creates per second by so many clients, each with one request at a time.
 pub(crate) async fn create_rate(target: &Target, clients: usize) -> Result<f64> {
     let started = Instant::now();
-    let create = async |target: Target| -> Result<u64> {
-        let mut caller = target.caller().await?;
-        let mut created = 0;
-        while started.elapsed() < RATE_FOR {
-            caller.post(CONFIG_MAPS, body(&next_name())).await?;
-            created += 1;
-        }
-        Ok(created)
-    };
     let mut tasks = Vec::new();
     for _ in 0..clients {
-        let target = target.clone();
-        tasks.push(tokio::spawn(create(target)));
+        tasks.push(tokio::spawn(create_until(target.clone(), started + RATE_FOR)));
     }
     let mut created = 0;
     for task in tasks {
         created += task.await??;
     }
     Ok(as_f64(created) / started.elapsed().as_secs_f64())
+}
+
+async fn create_until(target: Target, end: Instant) -> Result<u64> {
+    let mut caller = target.caller().await?;
+    let mut created = 0;
+    while Instant::now() < end {
+        caller.post(CONFIG_MAPS, body(&next_name())).await?;
+        created += 1;
+    }
+    Ok(created)
 }
 
 /// Fills the collection up to a number of objects.

@@ -3,7 +3,7 @@
 use crate::caller::Caller;
 use crate::measure::as_f64;
 use crate::objects::{config_map, definition, pod, shop};
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use bytes::Bytes;
 use http::Method;
 use mainstay_apiserver::ApiServer;
@@ -90,10 +90,13 @@ async fn rate(caller: &mut Caller, subject: &Subject, operation: &str, times: Op
     let prefix = operation.replace(' ', "-");
     let path = format!("{}/{prefix}", subject.path);
     let object = (subject.object)(&prefix);
+    // As a client that reads, changes and replaces has it.
+    let mut read = Value::Null;
     if operation != "create" {
-        caller
-            .send(Method::PATCH, &format!("{path}?fieldManager=bench"), APPLY, object.to_string().into())
-            .await?;
+        let path = format!("{path}?fieldManager=bench");
+        read = serde_json::from_slice(
+            &caller.send(Method::PATCH, &path, APPLY, object.to_string().into()).await?,
+        )?;
     }
     let started = Instant::now();
     let mut done = 0;
@@ -107,9 +110,10 @@ async fn rate(caller: &mut Caller, subject: &Subject, operation: &str, times: Op
             }
             "get" => drop(caller.get(&path).await?),
             "update" => {
-                let changed = with(&object, subject.field, &value);
-                let changed = changed.to_string();
-                caller.send(Method::PUT, &path, "application/json", changed.into()).await?;
+                set(&mut read, subject.field, &value);
+                let written =
+                    caller.send(Method::PUT, &path, "application/json", read.to_string().into()).await?;
+                read["metadata"]["resourceVersion"] = revision(&written)?.into();
             }
             "merge patch" => {
                 let patch = subject.field.iter().rev().fold(json!(value), |inner, key| json!({*key: inner}));
@@ -137,10 +141,21 @@ const APPLY: &str = "application/apply-patch+yaml";
 /// An object with one field changed.
 fn with(object: &Value, field: &[&str], value: &str) -> Value {
     let mut changed = object.clone();
-    let mut at = &mut changed;
+    set(&mut changed, field, value);
+    changed
+}
+
+fn set(object: &mut Value, field: &[&str], value: &str) {
+    let mut at = object;
     for key in field {
         at = &mut at[*key];
     }
     *at = value.into();
-    changed
+}
+
+/// The revision of an object, found without reading all of it.
+fn revision(object: &[u8]) -> Result<String> {
+    let text = std::str::from_utf8(object)?;
+    let (_, revision) = text.split_once("\"resourceVersion\":\"").context("an object without a revision")?;
+    Ok(revision.split('"').next().unwrap_or_default().to_owned())
 }

@@ -57,6 +57,13 @@ pub(crate) fn pod(name: &str) -> Value {
 
 /// A definition with defaults, lists by key, formats, and rules in CEL.
 pub(crate) fn definition() -> Value {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "spec": spec_schema(),
+            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        },
+    });
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "shops.bench.example.com"},
@@ -65,46 +72,45 @@ pub(crate) fn definition() -> Value {
             "names": {"plural": "shops", "singular": "shop", "kind": "Shop", "listKind": "ShopList"},
             "versions": [{
                 "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {
-                    "type": "object",
-                    "properties": {
-                        "spec": {
-                            "type": "object", "required": ["image", "replicas"],
-                            "x-kubernetes-validations": [
-                                {"rule": "self.minReplicas <= self.replicas", "message": "too few replicas"},
-                                {"rule": "self.ports.all(p, p.port != 22)", "message": "no remote shells"},
-                            ],
-                            "properties": {
-                                "image": {"type": "string", "minLength": 1, "maxLength": 200},
-                                "replicas": {"type": "integer", "minimum": 0, "maximum": 1000},
-                                "minReplicas": {"type": "integer", "default": 1},
-                                "paused": {"type": "boolean", "default": false},
-                                "strategy": {
-                                    "type": "object", "default": {},
-                                    "properties": {
-                                        "type": {"type": "string", "default": "Rolling", "enum": ["Rolling", "Recreate"]},
-                                        "maxSurge": {"x-kubernetes-int-or-string": true, "default": "25%"},
-                                    },
-                                },
-                                "ports": {
-                                    "type": "array", "maxItems": 16, "default": [],
-                                    "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
-                                    "items": {
-                                        "type": "object", "required": ["name", "port"],
-                                        "properties": {
-                                            "name": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 15},
-                                            "port": {"type": "integer", "minimum": 1, "maximum": 65535},
-                                            "protocol": {"type": "string", "default": "TCP"},
-                                        },
-                                    },
-                                },
-                                "settings": {"type": "object", "additionalProperties": {"type": "string"}},
-                            },
-                        },
-                        "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-                    },
-                }},
+                "schema": {"openAPIV3Schema": schema},
             }],
+        },
+    })
+}
+
+fn spec_schema() -> Value {
+    let port = json!({
+        "type": "object", "required": ["name", "port"],
+        "properties": {
+            "name": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 15},
+            "port": {"type": "integer", "minimum": 1, "maximum": 65535},
+            "protocol": {"type": "string", "default": "TCP"},
+        },
+    });
+    let strategy = json!({
+        "type": "object", "default": {},
+        "properties": {
+            "type": {"type": "string", "default": "Rolling", "enum": ["Rolling", "Recreate"]},
+            "maxSurge": {"x-kubernetes-int-or-string": true, "default": "25%"},
+        },
+    });
+    json!({
+        "type": "object", "required": ["image", "replicas"],
+        "x-kubernetes-validations": [
+            {"rule": "self.minReplicas <= self.replicas", "message": "too few replicas"},
+            {"rule": "self.ports.all(p, p.port != 22)", "message": "no remote shells"},
+        ],
+        "properties": {
+            "image": {"type": "string", "minLength": 1, "maxLength": 200},
+            "replicas": {"type": "integer", "minimum": 0, "maximum": 1000},
+            "minReplicas": {"type": "integer", "default": 1},
+            "paused": {"type": "boolean", "default": false},
+            "strategy": strategy,
+            "ports": {
+                "type": "array", "maxItems": 16, "default": [], "items": port,
+                "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            },
+            "settings": {"type": "object", "additionalProperties": {"type": "string"}},
         },
     })
 }

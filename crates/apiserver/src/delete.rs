@@ -41,6 +41,8 @@ pub(crate) struct DeleteOptions {
     /// The client used the old `orphanDependents: false`, which is answered with 202.
     pub accepted_code: bool,
     pub dry_run: bool,
+    /// Admission had its say in the request that this deletion is part of.
+    pub admitted: bool,
     /// As received, for admission webhooks.
     pub raw: Value,
 }
@@ -116,6 +118,7 @@ impl DeleteOptions {
             propagation,
             accepted_code: orphan == Some(false),
             dry_run,
+            admitted: false,
             raw,
         })
     }
@@ -208,7 +211,9 @@ async fn delete_key(
         // Our own mark is no change that a precondition speaks of.
         if !marked {
             check_preconditions(kind, &live, options)?;
-            admit::delete(server, call, key, options, &live).await?;
+            if !options.admitted {
+                admit::delete(server, call, key, options, &live).await?;
+            }
         }
         if orphans_by_default(kind) && options.propagation.is_none() {
             call.warn(ORPHANED_PODS);

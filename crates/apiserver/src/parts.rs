@@ -1,7 +1,7 @@
 //! Subresources: `status`, `scale`, `binding`, `eviction`, `finalize`, `ephemeralcontainers`, and those
 //! that are provided or refused by name.
 
-use crate::admit;
+use crate::admit::{self, Sent};
 use crate::body::Body;
 use crate::builtin::rules::Env;
 use crate::builtin::rules::json::text_at;
@@ -102,7 +102,13 @@ pub(crate) async fn bind(server: &Server, call: &Call, pod: &str) -> Result<Repl
     let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
     let mut binding = incoming::other_kind(call, "", "v1", "Binding")?;
     let name = if pod.is_empty() { text_at(&binding, "/metadata/name").to_owned() } else { pod.to_owned() };
+    incoming::place(call, &mut binding, None)?;
+    if let Some(kind) = server.registry.find("", "v1", "bindings") {
+        write::track_sent(server, call, &options, &kind, &mut binding);
+    }
     admit::binding(server, &mut binding);
+    admit::mutate_sent(server, call, Sent::Binding, options.dry_run, &mut binding, None).await?;
+    admit::validate_sent(server, call, Sent::Binding, options.dry_run, &binding, None).await?;
     let Some(kind) = server.registry.find("", "v1", "pods") else { return Err(ApiError::no_such_resource()) };
     let inner = call.retarget(kind, &name, Some("binding"));
     let uid = || server.uid();
@@ -123,12 +129,16 @@ pub(crate) async fn bind(server: &Server, call: &Call, pod: &str) -> Result<Repl
 
 /// POST of an `Eviction`: the pod is deleted if its disruption budget allows.
 async fn evict(server: &Server, call: &Call) -> Result<Reply, ApiError> {
-    let eviction = incoming::other_kind(call, "policy", "v1", "Eviction")?;
+    let mut eviction = incoming::other_kind(call, "policy", "v1", "Eviction")?;
     incoming::check_name(call, &eviction)?;
+    incoming::place(call, &mut eviction, None)?;
+    let create = WriteOptions::read(&call.query, "CreateOptions", false)?;
+    admit::mutate_sent(server, call, Sent::Eviction, create.dry_run, &mut eviction, None).await?;
+    admit::validate_sent(server, call, Sent::Eviction, create.dry_run, &eviction, None).await?;
     let mut inner = call.retarget(call.kind.clone(), call.name(), None);
     inner.body = eviction.get("deleteOptions").map(|o| Bytes::from(o.to_string())).unwrap_or_default();
     inner.headers.remove(http::header::CONTENT_TYPE);
-    let mut options = DeleteOptions::read(&inner)?;
+    let mut options = DeleteOptions { admitted: true, ..DeleteOptions::read(&inner)? };
     let uid = || server.uid();
     let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
     for _ in 0..EVICTION_TRIES {

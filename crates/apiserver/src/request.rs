@@ -1,6 +1,7 @@
 //! What a URL asks for. Pure.
 
 use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
 
 /// A request path, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,16 +32,15 @@ pub(crate) struct Target {
 impl Path {
     /// Reads a path. Every path means something; whether it is served is another question.
     pub(crate) fn parse(path: &str) -> Path {
-        let parts: Vec<String> = path
-            .split('/')
-            .filter(|part| !part.is_empty())
-            .map(|part| percent_decode_str(part).decode_utf8_lossy().into_owned())
-            .collect();
-        let text: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let parts = path.split('/').filter(|part| !part.is_empty());
+        let parts: Vec<Cow<'_, str>> =
+            parts.map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
+        let text: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+        let other = || Path::Other(text.iter().map(|part| (*part).to_owned()).collect());
         let (group, version, rest) = match text.as_slice() {
             ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
             ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
-            _ => return Path::Other(parts),
+            _ => return other(),
         };
         let (watch, rest) = match rest {
             ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
@@ -57,7 +57,7 @@ impl Path {
             _ => rest,
         };
         match rest {
-            [] => return Path::Other(parts),
+            [] => return other(),
             [resource, rest @ ..] => {
                 (*resource).clone_into(&mut target.resource);
                 if let [name, subresource @ ..] = rest {

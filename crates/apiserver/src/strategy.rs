@@ -5,7 +5,9 @@
 
 use crate::apply::FieldSet;
 use crate::builtin::rules::names::object_meta::validate_standard_finalizers;
-use crate::builtin::rules::names::{path_segment_name, validate_object_meta, validate_object_meta_update};
+use crate::builtin::rules::names::{
+    path_segment_name, validate_object_meta, validate_object_meta_update, validate_object_names,
+};
 use crate::builtin::rules::objects::{self, crd, event, namespace};
 use crate::builtin::rules::pod::ephemeral;
 use crate::builtin::rules::{Env, names};
@@ -149,9 +151,10 @@ pub(crate) fn check_create(kind: &Kind, object: &Value, call: &Call) -> Result<(
     let stored = stored_form(kind, object);
     let object = &*stored;
     let mut errors = Vec::new();
+    let own = kind.builtin().is_some() && objects::checks_own_metadata(&kind.group, &kind.kind);
     match &kind.nature {
         Nature::Builtin(builtin) => {
-            if !objects::checks_own_metadata(&kind.group, &kind.kind) {
+            if !own {
                 validate_object_meta(object, kind.namespaced, builtin.rules.name, &mut errors);
                 if objects::wants_standard_finalizers(&kind.group, &kind.kind) {
                     validate_standard_finalizers(object, &mut errors);
@@ -166,7 +169,12 @@ pub(crate) fn check_create(kind: &Kind, object: &Value, call: &Call) -> Result<(
         }
     }
     refuse(kind, object, &errors)?;
-    validate_object_meta(object, kind.namespaced, path_segment_name, &mut errors);
+    if own {
+        validate_object_meta(object, kind.namespaced, path_segment_name, &mut errors);
+    } else {
+        // The rest of the metadata has just been checked.
+        validate_object_names(object, path_segment_name, &mut errors);
+    }
     refuse(kind, object, &errors)
 }
 

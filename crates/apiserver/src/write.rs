@@ -14,9 +14,9 @@ mod create;
 mod track;
 
 pub(crate) use create::{create, create_object};
-pub(crate) use track::{manager_name, track_new};
+pub(crate) use track::{manager_name, track_new, track_sent};
 
-use crate::admit;
+use crate::admit::{self, Sent};
 use crate::allocate;
 use crate::apply;
 use crate::builtin::rules::Env;
@@ -87,14 +87,28 @@ pub(crate) enum Change<'a> {
     Replace(Value),
     /// The client says what to change.
     Patch(Edit<'a>),
-    /// As a patch, but the result says itself who manages what.
+    /// As a patch, but the result says itself who manages what, and admission had its say in what it comes from.
     Tracked(Edit<'a>),
+    /// The client writes a part as an object of its own.
+    Viewed(&'a dyn View),
     /// The client says which fields it wants, and gives up those it no longer names.
     Apply {
         /// What the client applies.
         wanted: Value,
         force: bool,
     },
+}
+
+/// A part of an object that clients see and write as an object of its own.
+pub(crate) trait View: Sync {
+    /// What it is sent as.
+    fn sent(&self) -> Sent;
+    /// The part of an object.
+    fn of(&self, object: &Value) -> Value;
+    /// The part as it is and as the client wants it, both with their managers.
+    fn propose(&self, live: &Value) -> Result<(Value, Value), ApiError>;
+    /// The object with its part changed.
+    fn merge(&self, live: &Value, part: &Value) -> Result<Value, ApiError>;
 }
 
 /// PUT of an object, or of a part of it.
@@ -143,11 +157,15 @@ pub(crate) async fn update(
             return create_by_update(server, call, options, change).await.map(|written| (written, true));
         };
         let live = kind.tree(&stored);
-        let (mut new, insisted) = propose(server, call, options, part, &change, &live)?;
+        let (mut new, insisted) = propose(server, call, options, part, &change, &live).await?;
         incoming::place(call, &mut new, Some(call.name()))?;
         incoming::dedup_owners(call, &mut new);
-        admit::mutate(server, call, admit::Operation::Update, options.dry_run, &mut new, Some(&live)).await?;
-        match finish(server, call, options, part, (&stored, &live), new).await? {
+        if !matches!(change, Change::Viewed(_) | Change::Tracked(_)) {
+            admit::mutate(server, call, admit::Operation::Update, options.dry_run, &mut new, Some(&live))
+                .await?;
+        }
+        refuse_stale(kind, call, &change, &new, &live)?;
+        match finish(server, call, options, part, &change, (&stored, &live), new).await? {
             Some(written) => return Ok((written, false)),
             // A client that insisted on a state is told; others never notice.
             None if insisted => return Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED)),
@@ -159,7 +177,7 @@ pub(crate) async fn update(
 
 /// What the object shall become, with its managers recorded, and whether the client insists on the state
 /// that it was computed from.
-fn propose(
+async fn propose(
     server: &Server,
     call: &Call,
     options: &WriteOptions,
@@ -172,47 +190,58 @@ fn propose(
         Change::Replace(object) => {
             let given = text_at(object, "/metadata/resourceVersion");
             refuse_other_uid(kind, call, object, live)?;
-            if given.is_empty() && !kind.builtin().is_some_and(|b| b.unconditional_update) {
-                let metadata = Path::of("metadata");
-                let path = metadata.field("resourceVersion");
-                let error = FieldError::invalid(&path, &0.into(), "must be specified for an update");
-                return Err(ApiError::invalid(&kind.resource(), call.name(), &[error]));
-            }
-            refuse_stale(kind, call, object, live)?;
             (object.clone(), !given.is_empty())
         }
         Change::Patch(patch) => {
             let new = patch(live)?;
-            refuse_stale(kind, call, &new, live)?;
             incoming::check_patched_name(call, &new)?;
             (new, false)
         }
         Change::Tracked(edit) => {
             let mut new = edit(live)?;
             refuse_other_uid(kind, call, &new, live)?;
-            refuse_stale(kind, call, &new, live)?;
+            keep_identity(&mut new, live);
+            return Ok((new, false));
+        }
+        Change::Viewed(view) => {
+            let (before, mut wanted) = view.propose(live)?;
+            admit::mutate_sent(server, call, view.sent(), options.dry_run, &mut wanted, Some(&before))
+                .await?;
+            let mut new = view.merge(live, &wanted)?;
+            refuse_other_uid(kind, call, &new, live)?;
             keep_identity(&mut new, live);
             return Ok((new, false));
         }
         Change::Apply { wanted, force } => {
             let given = text_at(wanted, "/metadata/resourceVersion");
             let mut new = applied(server, call, options, part, Some(live), wanted, *force)?;
-            refuse_stale(kind, call, &new, live)?;
             incoming::check_patched_name(call, &new)?;
             incoming::fit(kind, &mut new).map_err(ApiError::bad_request)?;
             strategy::default(kind, &mut new);
             return Ok((new, !given.is_empty()));
         }
     };
-    keep_identity(&mut new, live);
     let manager = manager_name(call, options);
     track(server, kind, part, Some(live), &mut new, &manager);
     Ok((new, insisted))
 }
 
-/// Refuses an object that was read at another revision than the newest.
-fn refuse_stale(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(), ApiError> {
+/// Refuses an object that was read at another revision than the newest, once webhooks have seen it.
+fn refuse_stale(
+    kind: &Kind,
+    call: &Call,
+    change: &Change<'_>,
+    new: &Value,
+    live: &Value,
+) -> Result<(), ApiError> {
     let given = text_at(new, "/metadata/resourceVersion");
+    let conditional = !kind.builtin().is_some_and(|b| b.unconditional_update);
+    if given.is_empty() && conditional && matches!(change, Change::Replace(_)) {
+        let metadata = Path::of("metadata");
+        let path = metadata.field("resourceVersion");
+        let error = FieldError::invalid(&path, &0.into(), "must be specified for an update");
+        return Err(ApiError::invalid(&kind.resource(), call.name(), &[error]));
+    }
     if given.is_empty() || given == text_at(live, "/metadata/resourceVersion") {
         return Ok(());
     }
@@ -269,6 +298,7 @@ async fn finish(
     call: &Call,
     options: &WriteOptions,
     part: Part,
+    change: &Change<'_>,
     (stored, live): (&Arc<Object>, &Value),
     mut new: Value,
 ) -> Result<Option<Written>, ApiError> {
@@ -287,7 +317,18 @@ async fn finish(
             call.warn(warning);
         }
     }
-    admit::validate(server, call, admit::Operation::Update, options.dry_run, &new, Some(live)).await?;
+    match change {
+        Change::Tracked(_) => {}
+        Change::Viewed(view) => {
+            let (sent, before, part) = (view.sent(), view.of(live), view.of(&new));
+            admit::validate_sent(server, call, sent, options.dry_run, &part, Some(&before)).await?;
+        }
+        Change::Replace(_) | Change::Patch(_) | Change::Apply { .. } => {
+            let objects = (&new, Some(live));
+            admit::validate(server, call, call.name(), admit::Operation::Update, options.dry_run, objects)
+                .await?;
+        }
+    }
     if options.dry_run {
         return Ok(Some(Written::DryRun(new)));
     }

@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 pub(crate) use conditions::check_match_condition;
-pub(crate) use webhooks::Webhooks;
+pub(crate) use webhooks::{Steps, Webhooks};
 
 /// What a request does to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

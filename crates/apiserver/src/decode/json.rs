@@ -11,7 +11,8 @@ use std::fmt;
 /// Reads a body. The usual body is read in one pass; only a body with something wrong is looked at again
 /// for what to say about it.
 pub(super) fn parse(body: &[u8]) -> Result<Decoded, Unreadable> {
-    let text = String::from_utf8_lossy(body);
+    // Checking is cheaper than repairing, and there is hardly ever something to repair.
+    let text = std::str::from_utf8(body).map_or_else(|_| String::from_utf8_lossy(body), Cow::Borrowed);
     if let Ok((value, false)) = read(&text) {
         return Ok(Decoded { value, ..Decoded::default() });
     }

@@ -4,6 +4,7 @@ use super::{Fate, Revision};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use std::borrow::Borrow;
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -106,9 +107,26 @@ pub(super) struct Draft {
 
 const REVISION_FIELD: &str = "resourceVersion";
 
+/// A buffer that grew larger than this is not kept for the next draft.
+const BUFFER_KEPT_MAX: usize = 64 << 10;
+
+thread_local! {
+    /// The last draft's buffer, so that each need not grow one.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if self.text.capacity() <= BUFFER_KEPT_MAX {
+            BUFFER.set(std::mem::take(&mut self.text));
+        }
+    }
+}
+
 impl Draft {
     pub(super) fn of(tree: &Value) -> Result<Draft, serde_json::Error> {
-        let mut draft = Draft { text: Vec::with_capacity(2048), at: 0 };
+        let mut draft = Draft { text: BUFFER.take(), at: 0 };
+        draft.text.clear();
         let none = Map::new();
         let fields = tree.as_object().unwrap_or(&none);
         draft.text.push(b'{');

@@ -55,6 +55,7 @@ async fn create_tracked(
     options: &WriteOptions,
     mut object: Value,
 ) -> Result<Written, ApiError> {
+    let asked_for = text_at(&object, "/metadata/name").to_owned();
     admit::mutate(server, call, admit::Operation::Create, options.dry_run, &mut object, None).await?;
     incoming::dedup_owners(call, &mut object);
     let generated = text_at(&object, "/metadata/name").is_empty()
@@ -64,7 +65,7 @@ async fn create_tracked(
         tries -= 1;
         let last = tries == 0;
         let candidate = if last { std::mem::take(&mut object) } else { object.clone() };
-        match try_create(server, call, options, candidate).await {
+        match try_create(server, call, options, &asked_for, candidate).await {
             Err(error) if error.reason == "AlreadyExists" && generated && !last => {}
             other => return other,
         }
@@ -75,6 +76,7 @@ async fn try_create(
     server: &Server,
     call: &Call,
     options: &WriteOptions,
+    asked_for: &str,
     mut object: Value,
 ) -> Result<Written, ApiError> {
     let kind = &*call.kind;
@@ -83,7 +85,7 @@ async fn try_create(
     begin(server, &mut object);
     strategy::prepare_create(kind, &mut object, &env);
     allocate::on_create(server, kind, &mut object, options.dry_run)?;
-    let stored = store_new(server, call, options, &mut object).await;
+    let stored = store_new(server, call, options, asked_for, &mut object).await;
     if stored.is_err() {
         allocate::undo_create(server, kind, &object, options.dry_run);
     }
@@ -95,6 +97,7 @@ async fn store_new(
     server: &Server,
     call: &Call,
     options: &WriteOptions,
+    asked_for: &str,
     object: &mut Value,
 ) -> Result<Written, ApiError> {
     let kind = &*call.kind;
@@ -104,7 +107,9 @@ async fn store_new(
             call.warn(warning);
         }
     }
-    admit::validate(server, call, admit::Operation::Create, options.dry_run, object, None).await?;
+    // Whatever a webhook has made of it, the request is for the name that the client gave, if any.
+    admit::validate(server, call, asked_for, admit::Operation::Create, options.dry_run, (object, None))
+        .await?;
     let name = text_at(object, "/metadata/name").to_owned();
     let key = Key::new(call.namespace(), &name);
     if !text_at(object, "/metadata/resourceVersion").is_empty() {
@@ -181,6 +186,8 @@ pub(super) async fn create_by_update(
             strategy::default(&call.kind, &mut object);
             create_tracked(server, call, options, object).await
         }
-        Change::Patch(_) | Change::Tracked(_) => Err(ApiError::not_found(&call.kind.resource(), call.name())),
+        Change::Patch(_) | Change::Tracked(_) | Change::Viewed(_) => {
+            Err(ApiError::not_found(&call.kind.resource(), call.name()))
+        }
     }
 }

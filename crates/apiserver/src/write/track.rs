@@ -29,6 +29,20 @@ fn with_target<R>(server: &Server, kind: &Kind, part: Part, with: impl FnOnce(&T
     with(&Target { api_version, kind: name, schema, reset, reset_elsewhere, convert: &convert })
 }
 
+/// Records who posted something to a subresource that is acted on and not stored.
+pub(crate) fn track_sent(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    kind: &Kind,
+    sent: &mut Value,
+) {
+    let name = manager_name(call, options);
+    let subresource = call.subresource.as_deref().unwrap_or_default();
+    let by = Writer { name: &name, subresource, time: server.clock.now() };
+    with_target(server, kind, Part::Main, |target| apply::track_update(None, sent, &by, target));
+}
+
 /// Records who made an object that is answered and not stored.
 pub(crate) fn track_new(server: &Server, call: &Call, options: &WriteOptions, object: &mut Value) {
     track(server, &call.kind, Part::Main, None, object, &manager_name(call, options));

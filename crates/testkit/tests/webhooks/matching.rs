@@ -56,7 +56,7 @@ async fn rules_name_operations_scopes_and_subresources() {
         assert_eq!(stage.post(MAPS, map("a", "1")).await.asked(), ["/main"]);
         assert_eq!(stage.merge(MAP, json!({"data": null})).await.asked(), ["/updates", "/main"]);
         let service = json!({
-            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]},
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"clusterIP": "None"},
         });
         let path = "/api/v1/namespaces/{ns}/services";
         assert_eq!(stage.post(path, service).await.asked(), ["/main", "/both"]);

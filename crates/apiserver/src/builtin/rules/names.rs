@@ -12,7 +12,7 @@ mod selectors;
 
 pub(crate) use object_meta::{
     complain, in_order, validate_annotations, validate_immutable, validate_immutable_text, validate_labels,
-    validate_object_meta, validate_object_meta_update,
+    validate_object_meta, validate_object_meta_update, validate_object_names,
 };
 pub(crate) use selectors::{validate_label_selector, validate_selector_requirement};
 

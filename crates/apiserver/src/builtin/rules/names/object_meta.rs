@@ -18,15 +18,8 @@ pub(crate) fn validate_object_meta(
     name_check: NameCheck,
     errors: &mut Vec<FieldError>,
 ) {
+    validate_object_names(object, name_check, errors);
     let meta = &object["metadata"];
-    let prefix = text(meta, "generateName");
-    if !prefix.is_empty() {
-        complain(errors, &METADATA.field("generateName"), prefix, name_check(&masked_prefix(prefix)));
-    }
-    match text(meta, "name") {
-        "" => errors.push(FieldError::required(&METADATA.field("name"), "name or generateName is required")),
-        name => complain(errors, &METADATA.field("name"), name, name_check(name)),
-    }
     let path = METADATA.field("namespace");
     match (namespaced, text(meta, "namespace")) {
         (true, "") => errors.push(FieldError::required(&path, "")),
@@ -43,6 +36,19 @@ pub(crate) fn validate_object_meta(
     validate_owner_references(&meta["ownerReferences"], &METADATA.field("ownerReferences"), errors);
     validate_finalizers(&meta["finalizers"], &METADATA.field("finalizers"), errors);
     validate_managed_fields(&meta["managedFields"], &METADATA.field("managedFields"), errors);
+}
+
+/// Checks the name of a new object, and what it was generated from.
+pub(crate) fn validate_object_names(object: &Value, name_check: NameCheck, errors: &mut Vec<FieldError>) {
+    let meta = &object["metadata"];
+    let prefix = text(meta, "generateName");
+    if !prefix.is_empty() {
+        complain(errors, &METADATA.field("generateName"), prefix, name_check(&masked_prefix(prefix)));
+    }
+    match text(meta, "name") {
+        "" => errors.push(FieldError::required(&METADATA.field("name"), "name or generateName is required")),
+        name => complain(errors, &METADATA.field("name"), name, name_check(name)),
+    }
 }
 
 /// Checks what an update does to the metadata.

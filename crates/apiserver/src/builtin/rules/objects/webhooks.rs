@@ -220,8 +220,11 @@ fn validate_conditions(hook: &Value, path: &Path<'_>, errors: &mut Vec<FieldErro
         if expression.trim().is_empty() {
             errors.push(FieldError::required(&path.field("expression"), ""));
         } else if let Err(error) = check_match_condition(expression) {
-            let detail = format!("compilation failed: {error}");
-            errors.push(FieldError::invalid(&path.field("expression"), &expression.into(), detail));
+            errors.push(FieldError::invalid(
+                &path.field("expression"),
+                &expression.into(),
+                error.to_string(),
+            ));
         }
         let name_path = path.field("name");
         let name = text(condition, "name");

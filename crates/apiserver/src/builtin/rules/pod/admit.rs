@@ -2,7 +2,7 @@
 //! topology labels.
 
 use super::super::Env;
-use super::super::json::{ensure_object, int, list, list_mut, object_mut, put, set, text};
+use super::super::json::{ensure_object, inside, int, list, list_mut, object_mut, put, set, text};
 use super::super::names::generate::generate_name;
 use super::defaults::mirror_service_account;
 use crate::status::{ApiError, Subject};
@@ -83,7 +83,7 @@ fn admit_service_account(
     around: &Surroundings<'_>,
     refuse: &dyn Fn(&str) -> ApiError,
 ) -> Result<(), ApiError> {
-    let mirror = pod.pointer("/metadata/annotations").is_some_and(|a| a.get(MIRROR_ANNOTATION).is_some());
+    let mirror = inside(pod, "/metadata/annotations").is_some_and(|a| a.get(MIRROR_ANNOTATION).is_some());
     let Some(spec) = ensure_object(pod, "spec") else { return Ok(()) };
     if mirror {
         return match text(spec, "serviceAccountName") {
@@ -246,7 +246,7 @@ fn admit_topology(pod: &mut Value, around: &Surroundings<'_>) {
 fn copy_topology_labels(object: &mut Value, node: &str, around: &Surroundings<'_>) {
     let Some(node) = (around.node)(node) else { return };
     for key in TOPOLOGY_LABELS {
-        let Some(value) = node.pointer("/metadata/labels").and_then(|l| l.get(key)) else { continue };
+        let Some(value) = inside(&node, "/metadata/labels").and_then(|l| l.get(key)) else { continue };
         if let Some(labels) = ensure_object(object, "metadata").and_then(|m| ensure_object(m, "labels")) {
             put(labels, key, value.clone());
         }

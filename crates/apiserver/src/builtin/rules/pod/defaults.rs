@@ -1,7 +1,7 @@
 //! Absent fields of pods and pod templates.
 
 use super::super::json::{
-    default_nonzero, default_to, ensure_object, flag, int, list_mut, object_mut, put, set, text,
+    default_nonzero, default_to, ensure_object, flag, inside, int, list_mut, object_mut, put, set, text,
 };
 use super::{image, resources};
 use crate::builtin::quantity::Quantity;
@@ -47,7 +47,7 @@ pub(crate) fn default_pod(pod: &mut Value) {
 
 /// `podIP` is the first of `podIPs`; a client may know of only one of the two fields.
 fn mirror_addresses(status: &mut Value) {
-    let first = status.pointer("/podIPs/0").map_or("", |address| text(address, "ip"));
+    let first = inside(status, "/podIPs/0").map_or("", |address| text(address, "ip"));
     let only = text(status, "podIP");
     if only.is_empty() && !first.is_empty() {
         let first = first.to_owned();

@@ -2,7 +2,7 @@
 
 use super::super::Env;
 use super::super::json::{
-    bump_generation, ensure_object, int, is_empty, keep, list, list_mut, object_mut, put, set,
+    bump_generation, ensure_object, inside, int, is_empty, keep, list, list_mut, object_mut, put, set,
     set_generation, take, text,
 };
 use super::conditions::set_condition;
@@ -107,7 +107,7 @@ fn uses_scheduling_group(spec: &Value) -> bool {
 fn uses_stop_signals(spec: &Value) -> bool {
     super::defaults::CONTAINERS
         .iter()
-        .any(|containers| list(spec, containers).iter().any(|c| c.pointer("/lifecycle/stopSignal").is_some()))
+        .any(|containers| list(spec, containers).iter().any(|c| inside(c, "/lifecycle/stopSignal").is_some()))
 }
 
 fn uses_certificate_volumes(spec: &Value) -> bool {
@@ -120,7 +120,7 @@ fn uses_certificate_volumes(spec: &Value) -> bool {
 
 /// `matchLabelKeys` and `mismatchLabelKeys` become expressions over the pod's own labels.
 fn merge_label_keys(pod: &mut Value) {
-    let labels = pod.pointer("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
+    let labels = inside(pod, "/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
     let Some(spec) = object_mut(pod, "spec") else { return };
     for constraint in list_mut(spec, "topologySpreadConstraints") {
         merge_keys(constraint, "matchLabelKeys", "In", &labels);

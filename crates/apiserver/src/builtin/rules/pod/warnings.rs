@@ -1,6 +1,6 @@
 //! What is allowed in a pod spec but most likely not meant.
 
-use super::super::json::{generation, int, list, set, text};
+use super::super::json::{generation, inside, int, list, set, text};
 use super::super::names;
 use super::defaults::CONTAINERS;
 use super::overlaps;
@@ -96,8 +96,8 @@ pub(crate) fn for_workload(
     let spec = Path::of("spec");
     let template = "/spec/template";
     warnings.extend(for_template(
-        new.pointer(template),
-        old.and_then(|o| o.pointer(template)),
+        inside(new, template),
+        old.and_then(|o| inside(o, template)),
         &spec.field("template"),
     ));
     warnings
@@ -114,7 +114,7 @@ pub(crate) fn for_template(template: Option<&Value>, _old: Option<&Value>, path:
     let metadata = path.field("metadata");
     let annotations = metadata.field("annotations");
     for (key, why) in DEAD_ANNOTATIONS {
-        if template.pointer("/metadata/annotations").is_some_and(|a| a.get(key).is_some()) {
+        if inside(template, "/metadata/annotations").is_some_and(|a| a.get(key).is_some()) {
             warnings.push(format!("{}: {why}", annotations.key(key)));
         }
     }
@@ -216,7 +216,7 @@ fn warn_container(container: &Value, path: &Path<'_>, warnings: &mut Vec<String>
     // The real server goes by resource first, then by limits and requests.
     for name in ["memory", "ephemeral-storage"] {
         for field in ["limits", "requests"] {
-            let only = container.pointer(&format!("/resources/{field}/{name}"));
+            let only = inside(container, &format!("/resources/{field}/{name}"));
             let only = only.map(|value| serde_json::json!({name: value}));
             warn_fractions(only.as_ref(), &resources.field(field), warnings);
         }
@@ -323,7 +323,7 @@ fn warn_affinity(spec: &Value, path: &Path<'_>, warnings: &mut Vec<String>) {
         let preferred = at.field("preferredDuringSchedulingIgnoredDuringExecution");
         for (index, term) in list(terms, "preferredDuringSchedulingIgnoredDuringExecution").iter().enumerate()
         {
-            if term.pointer("/podAffinityTerm/labelSelector").is_none_or(Value::is_null) {
+            if inside(term, "/podAffinityTerm/labelSelector").is_none_or(Value::is_null) {
                 let at = preferred.index(index);
                 let at = at.field("podAffinityTerm");
                 warnings.push(format!("{}: {NULL_SELECTOR}", at.field("labelSelector")));

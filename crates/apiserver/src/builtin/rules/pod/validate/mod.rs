@@ -13,7 +13,7 @@ pub(crate) mod update;
 mod volumes;
 
 use super::super::checks::{Errors, form, in_range, one_of, required_one_of};
-use super::super::json::{flag, int, list, set, text};
+use super::super::json::{flag, inside, int, list, set, text};
 use super::super::names::{self, address::validate_legacy_ip};
 use crate::field::{FieldError, Path};
 use serde_json::Value;
@@ -387,7 +387,7 @@ fn validate_file_variables(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
             let at = containers.index(index);
             let env = at.field("env");
             for (index, variable) in list(container, "env").iter().enumerate() {
-                let Some(name) = variable.pointer("/valueFrom/fileKeyRef/volumeName") else { continue };
+                let Some(name) = inside(variable, "/valueFrom/fileKeyRef/volumeName") else { continue };
                 let at = env.index(index);
                 let at = at.field("valueFrom");
                 let at = at.field("fileKeyRef");
