@@ -346,7 +346,10 @@ impl Asked {
         let own = Gvk { group: &kind.group, version: &kind.version, kind: &kind.kind };
         Served {
             resource: Gvr { group: &kind.group, version: &kind.version, resource: &kind.plural },
-            kind: self.sent.map_or(own, |sent| sent.kind()),
+            kind: match self.sent {
+                Some(sent) => sent.kind(),
+                None => own,
+            },
         }
     }
 }
