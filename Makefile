@@ -21,7 +21,7 @@ lint: ## Format, clippy, docs, licences and duplicates of dependencies.
 	cargo test -q -p mainstay-testkit --test dependencies
 
 bench: kubernetes ## Speed and memory beside the real kube-apiserver, in one run.
-	cargo bench --workspace
+	cargo run --release -q -p mainstay-bench
 
 kubernetes: ## A real control plane for the tests, built once per version.
 	@hack/kubernetes/build.sh

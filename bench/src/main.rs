@@ -123,7 +123,7 @@ async fn measure_served(address: Address, ready_ms: f64, pids: Vec<u32>, reads: 
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-#[allow(clippy::too_many_arguments, clippy::too_many_lines)] // One row after the other, in the order of the table.
+#[expect(clippy::too_many_arguments, reason = "one row after the other, in the order of the table")]
 fn rows(
     real: Option<&Measured>,
     memory: &Measured,

@@ -3,10 +3,13 @@
 //! First what is compiled in (namespaces must exist and live on, pods get their account and tolerations,
 //! claims their class), then the webhooks that are configured.
 
-use crate::admission::{Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served, UserInfo};
+use crate::admission::{Attributes, Equivalents, Gvk, Gvr, Notes, Operation as Verb, Served, Steps};
+use crate::apply;
 use crate::builtin::rules::Env;
+use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::objects::{claim, class_defaults, priority_class};
 use crate::builtin::rules::pod::admit as pod;
+use crate::builtin::tables;
 use crate::delete::DeleteOptions;
 use crate::incoming;
 use crate::kind::Kind;
@@ -14,7 +17,6 @@ use crate::server::{Call, Server};
 use crate::status::ApiError;
 use crate::store::{CollectionId, Key};
 use crate::strategy;
-use crate::write::text;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -23,6 +25,24 @@ use std::sync::LazyLock;
 pub(crate) enum Operation {
     Create,
     Update,
+}
+
+/// What a subresource is sent in place of the object itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    Binding,
+    Eviction,
+    Scale,
+}
+
+impl Sent {
+    const fn kind(self) -> Gvk<'static> {
+        match self {
+            Sent::Binding => Gvk { group: "", version: "v1", kind: "Binding" },
+            Sent::Eviction => Gvk { group: "policy", version: "v1", kind: "Eviction" },
+            Sent::Scale => Gvk { group: "autoscaling", version: "v1", kind: "Scale" },
+        }
+    }
 }
 
 /// Namespaces that nobody may delete.
@@ -38,9 +58,13 @@ pub(crate) async fn mutate(
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
     check_namespace(server, call, operation, object)?;
-    if call.subresource.is_none() && call.kind.builtin().is_some() {
-        admit_builtin(server, call, dry_run, object, old)?;
-    }
+    let plugins = |object: &mut Value| {
+        if call.subresource.is_none() && call.kind.builtin().is_some() {
+            admit_builtin(server, call, dry_run, object, old)?;
+        }
+        Ok(())
+    };
+    plugins(object)?;
     let configurations = configurations(server, call, Stage::Mutating);
     if configurations.is_empty() {
         return Ok(());
@@ -51,18 +75,49 @@ pub(crate) async fn mutate(
         Ok(())
     };
     let asked = Asked::about(server, call, operation, dry_run, object);
+    let managers = object.pointer("/metadata/managedFields").cloned();
+    let steps = Steps::new(&fit).reinvoking(&plugins);
     // Asking is rare and its state large: kept apart, it does not weigh on every write.
     let answer = asked.with(server, call, async |attributes, notes| {
-        server.webhooks.mutate(&configurations, attributes, Some(object), old, &fit, notes).await
+        server.webhooks.mutate(&configurations, attributes, Some(object), old, steps, notes).await
     });
-    Box::pin(answer).await
+    Box::pin(answer).await?;
+    if let Some(warning) = apply::undo_unreadable(managers, object) {
+        call.warn(warning);
+    }
+    Ok(())
 }
 
-/// Lets everybody refuse what is about to be stored.
-pub(crate) async fn validate(
+/// Lets everybody have a say in what a subresource is sent.
+pub(crate) async fn mutate_sent(
     server: &Server,
     call: &Call,
-    operation: Operation,
+    sent: Sent,
+    dry_run: bool,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), ApiError> {
+    let configurations = configurations(server, call, Stage::Mutating);
+    if configurations.is_empty() {
+        return Ok(());
+    }
+    let Gvk { group, version, kind } = sent.kind();
+    let schema = tables::schema_of(group, version, kind).ok_or_else(ApiError::no_such_resource)?;
+    let fit = |object: &mut Value| incoming::fit_other(object, &schema).map_err(ApiError::internal);
+    let asked = Asked::about_sent(server, call, sent, dry_run, object, old);
+    asked
+        .with(server, call, async |attributes, notes| {
+            let steps = Steps::new(&fit);
+            server.webhooks.mutate(&configurations, attributes, Some(object), old, steps, notes).await
+        })
+        .await
+}
+
+/// Lets everybody refuse what a subresource is sent.
+pub(crate) async fn validate_sent(
+    server: &Server,
+    call: &Call,
+    sent: Sent,
     dry_run: bool,
     object: &Value,
     old: Option<&Value>,
@@ -71,8 +126,31 @@ pub(crate) async fn validate(
     if configurations.is_empty() {
         return Ok(());
     }
-    let asked = Asked::about(server, call, operation, dry_run, object);
-    // Asking is rare and its state large: kept apart, it does not weigh on every write.
+    let asked = Asked::about_sent(server, call, sent, dry_run, object, old);
+    asked
+        .with(server, call, async |attributes, notes| {
+            server.webhooks.validate(&configurations, attributes, Some(object), old, notes).await
+        })
+        .await
+}
+
+/// Lets everybody refuse what is about to be stored.
+pub(crate) async fn validate(
+    server: &Server,
+    call: &Call,
+    name: &str,
+    operation: Operation,
+    dry_run: bool,
+    (object, old): (&Value, Option<&Value>),
+) -> Result<(), ApiError> {
+    let configurations = configurations(server, call, Stage::Validating);
+    if configurations.is_empty() {
+        return Ok(());
+    }
+    let mut asked = Asked::about(server, call, operation, dry_run, object);
+    if !name.is_empty() {
+        name.clone_into(&mut asked.name);
+    }
     let answer = asked.with(server, call, async |attributes, notes| {
         server.webhooks.validate(&configurations, attributes, Some(object), old, notes).await
     });
@@ -98,13 +176,14 @@ pub(crate) async fn delete(
         }
         let mut asked = Asked::about(server, call, Operation::Update, options.dry_run, live);
         asked.operation = Verb::Delete;
-        asked.name = key.name.to_string();
-        asked.options = options.raw.clone();
+        // A collection is deleted without a name, though object by object.
+        call.name().clone_into(&mut asked.name);
+        asked.options = delete_options(kind, options, live);
         let answer = asked.with(server, call, async |attributes, notes| match stage {
             Stage::Mutating => {
                 server
                     .webhooks
-                    .mutate(&configurations, attributes, None, Some(live), &|_| Ok(()), notes)
+                    .mutate(&configurations, attributes, None, Some(live), Steps::new(&|_| Ok(())), notes)
                     .await
             }
             Stage::Validating => {
@@ -114,6 +193,27 @@ pub(crate) async fn delete(
         Box::pin(answer).await?;
     }
     Ok(())
+}
+
+/// The options of a deletion as webhooks are shown them.
+fn delete_options(kind: &Kind, options: &DeleteOptions, live: &Value) -> Value {
+    let mut shown = options.raw.clone();
+    shown["kind"] = "DeleteOptions".into();
+    shown["apiVersion"] = "meta.k8s.io/v1".into();
+    // These two must not be deleted and made anew between admission and deletion.
+    let bound = kind.builtin().is_some() && matches!(&*kind.kind, "Namespace" | "CustomResourceDefinition");
+    let uid = options.uid.as_deref().or_else(|| bound.then(|| text_at(live, "/metadata/uid")));
+    for (field, value) in [("uid", uid), ("resourceVersion", options.version.as_deref())] {
+        if let Some(value) = value {
+            shown["preconditions"][field] = value.into();
+        }
+    }
+    if let (None, Some(policy)) = (shown.get("propagationPolicy"), options.propagation)
+        && shown.get("orphanDependents").is_none()
+    {
+        shown["propagationPolicy"] = format!("{policy:?}").into();
+    }
+    shown
 }
 
 /// Gives a binding the labels of its node.
@@ -145,11 +245,12 @@ fn configurations(server: &Server, call: &Call, stage: Stage) -> Vec<Value> {
 
 /// What webhooks are told of a request beside the objects.
 struct Asked {
+    /// What is sent, if it is not the object itself.
+    sent: Option<Sent>,
     operation: Verb,
     name: String,
     namespace: String,
     namespace_object: Option<Value>,
-    user: UserInfo,
     dry_run: bool,
     options: Value,
 }
@@ -169,21 +270,30 @@ impl Asked {
         if dry_run {
             options["dryRun"] = json!(["All"]);
         }
-        let name = call.name.as_deref().unwrap_or_else(|| text(object, "/metadata/name")).to_owned();
+        let name = call.name.as_deref().unwrap_or_else(|| text_at(object, "/metadata/name")).to_owned();
         let is_namespace = call.kind.builtin().is_some() && call.kind.kind == "Namespace";
         Asked {
+            sent: None,
             operation,
             namespace: if is_namespace { name.clone() } else { call.namespace().to_owned() },
             name,
             namespace_object: namespace_object(server, call, object),
-            user: UserInfo {
-                name: call.user.name.clone(),
-                uid: String::new(),
-                groups: call.user.groups.clone(),
-            },
             dry_run,
             options,
         }
+    }
+
+    /// About what a subresource is sent: something that changes, or something that is only posted.
+    fn about_sent(
+        server: &Server,
+        call: &Call,
+        sent: Sent,
+        dry_run: bool,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Asked {
+        let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+        Asked { sent: Some(sent), ..Asked::about(server, call, operation, dry_run, object) }
     }
 
     /// Asks, and passes on what webhooks have to say beside yes and no.
@@ -200,18 +310,18 @@ impl Asked {
             .into_iter()
             .filter(|other| other.collection == kind.collection && other.api_version != kind.api_version)
             .collect();
-        let served: Vec<Served<'_>> = others.iter().map(|other| served(other)).collect();
+        let forms: Vec<Served<'_>> = others.iter().map(|other| self.form(other)).collect();
         let convert = |object: &Value, to: Gvk<'_>| {
             let from = server.registry.of_kind(
                 &kind.group,
-                text(object, "/apiVersion").rsplit('/').next().unwrap_or(""),
+                text_at(object, "/apiVersion").rsplit('/').next().unwrap_or(""),
                 &kind.kind,
             );
             let to = server.registry.of_kind(to.group, to.version, to.kind);
-            let converted = from.zip(to).and_then(|(from, to)| to.from_version(&from, object.clone()));
+            let converted = from.zip(to).and_then(|(from, to)| to.converted_from(&from, object.clone()));
             converted.ok_or_else(ApiError::no_such_resource)
         };
-        let own = served_as(kind);
+        let own = self.form(kind);
         let attributes = Attributes {
             operation: self.operation,
             kind: own.kind,
@@ -220,26 +330,27 @@ impl Asked {
             namespace: &self.namespace,
             name: &self.name,
             namespace_object: self.namespace_object.as_ref(),
-            user: &self.user,
+            user: &call.user,
             dry_run: self.dry_run,
             options: &self.options,
-            equivalents: Equivalents { served: &served, convert: &convert },
+            equivalents: Equivalents { served: &forms, convert: &convert },
         };
         let mut notes = Notes::default();
         let answer = ask(&attributes, &mut notes).await;
         notes.warnings.into_iter().for_each(|warning| call.warn(warning));
         answer
     }
-}
 
-fn served(kind: &std::sync::Arc<Kind>) -> Served<'_> {
-    served_as(kind)
-}
-
-fn served_as(kind: &Kind) -> Served<'_> {
-    Served {
-        resource: Gvr { group: &kind.group, version: &kind.version, resource: &kind.plural },
-        kind: Gvk { group: &kind.group, version: &kind.version, kind: &kind.kind },
+    /// How a kind, or what is sent to a subresource of it, is served.
+    fn form<'k>(&self, kind: &'k Kind) -> Served<'k> {
+        let own = Gvk { group: &kind.group, version: &kind.version, kind: &kind.kind };
+        Served {
+            resource: Gvr { group: &kind.group, version: &kind.version, resource: &kind.plural },
+            kind: match self.sent {
+                Some(sent) => sent.kind(),
+                None => own,
+            },
+        }
     }
 }
 
@@ -272,14 +383,14 @@ fn check_namespace(
         return Err(ApiError::not_found(&subject, name));
     };
     let terminating = || {
-        namespace.mentions("\"Terminating\"") && text(&namespace.value(), "/status/phase") == "Terminating"
+        namespace.mentions("\"Terminating\"") && text_at(&namespace.value(), "/status/phase") == "Terminating"
     };
     if operation == Operation::Update || !terminating() {
         return Ok(());
     }
     let why = format!("unable to create new content in namespace {name} because it is being terminated");
-    let object_name = match text(object, "/metadata/name") {
-        "" => text(object, "/metadata/generateName"),
+    let object_name = match text_at(object, "/metadata/name") {
+        "" => text_at(object, "/metadata/generateName"),
         name => name,
     };
     let mut error = ApiError::forbidden(&call.kind.resource(), object_name, &why);
@@ -318,7 +429,7 @@ fn admit_builtin(
             claim::add_finalizer(object, "kubernetes.io/pvc-protection");
         }
         ("PersistentVolumeClaim", Some(old)) => {
-            let class = text(object, "/spec/storageClassName");
+            let class = text_at(object, "/spec/storageClassName");
             let class = stored(server, "storage.k8s.io", "storageclasses", "", class);
             claim::admit_resize(object, old, class.as_ref())?;
         }
@@ -329,7 +440,7 @@ fn admit_builtin(
         }
         ("PriorityClass", old) => {
             let default = default_priority_class(server);
-            let default = default.as_ref().map(|class| text(class, "/metadata/name"));
+            let default = default.as_ref().map(|class| text_at(class, "/metadata/name"));
             priority_class::admit_default(object, old, default)?;
         }
         _ => {}

@@ -117,7 +117,7 @@ impl Builder {
     pub fn build(self) -> Result<ApiServer, BuildError> {
         let store = match &self.directory {
             None => Arc::new(Store::in_memory(self.retention)),
-            Some(path) => Store::open(path, self.retention)?,
+            Some(path) => Arc::new(Store::open(path, self.retention)?),
         };
         let identities = self.identities.clone();
         let new_uid = Arc::new(move || uuid(&*identities));
@@ -193,7 +193,7 @@ impl ApiServer {
         B::Error: std::fmt::Display,
     {
         self.start().await;
-        service::handle(self.server.clone(), request).await
+        service::handle(self.server.clone(), request).boxed().await
     }
 }
 

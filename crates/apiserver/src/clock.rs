@@ -97,19 +97,6 @@ pub(crate) fn uuid(identities: &dyn Identities) -> String {
     )
 }
 
-/// The five characters that complete a `generateName`.
-pub(crate) fn name_suffix(identities: &dyn Identities) -> String {
-    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    let mut number = identities.next();
-    (0..5)
-        .map(|_| {
-            let letter = ALPHABET[usize::try_from(number % ALPHABET.len() as u64).unwrap_or(0)];
-            number /= ALPHABET.len() as u64;
-            char::from(letter)
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -75,7 +75,7 @@ pub(crate) fn answer(
         ["version"] if reading => Reply::json(200, &version()),
         ["metrics", ..] => return Err(ApiError::not_implemented("metrics of the API server")),
         ["openapi", "v2"] if reading => openapi_v2(request),
-        ["openapi", "v3", rest @ ..] if reading => return openapi(server, rest, request),
+        ["openapi", "v3", rest @ ..] if reading => return Ok(openapi(server, rest, request)),
         [] | ["api" | "apis", ..] if reading => return discovery(server, &parts, request),
         ["healthz" | "livez" | "readyz" | "version" | "api" | "apis" | "openapi", ..] | [] if !reading => {
             return Err(crate::service::method_not_allowed());
@@ -121,7 +121,7 @@ fn resource(kind: &Kind) -> discovery::Resource {
     let texts = |all: &[String]| all.iter().map(|t| text(t)).collect::<Vec<_>>();
     let (storage_version_hash, definition, custom) = match &kind.nature {
         Nature::Builtin(builtin) => {
-            let hash = (!builtin.storage_hash.is_empty()).then(|| Cow::Borrowed(builtin.storage_hash));
+            let hash = (!builtin.storage_hash.is_empty()).then_some(Cow::Borrowed(builtin.storage_hash));
             let definition = tables::definition_of(&kind.group, &kind.version, &kind.kind);
             (hash, text(definition.map_or("", |d| &d.name)), false)
         }
@@ -260,7 +260,7 @@ fn openapi_v2(request: &Request<Bytes>) -> Reply {
 }
 
 /// `/openapi/v3`: the index, or the document of one group and version.
-fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
+fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Response<Body> {
     let kinds = server.registry.all();
     let resources: Vec<discovery::Resource> = kinds.iter().map(|kind| resource(kind)).collect();
     let catalog = Catalog::new(&resources);
@@ -273,20 +273,20 @@ fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<
     let wanted = match parts {
         [] => {
             let documents = catalog.group_versions().map(|(group, version, resources)| {
-                (group, version, openapi::document_hash(resources, &revision))
+                (group, version, openapi::document_hash(resources, revision))
             });
             let index = openapi::index(documents).to_string();
-            return Ok(Reply::new(200, Body::whole(index), "text/plain; charset=utf-8").into_response());
+            return Reply::new(200, Body::whole(index), "text/plain; charset=utf-8").into_response();
         }
         ["api", version] => ("", *version),
         ["apis", group, version] => (*group, *version),
-        _ => return Ok(not_found().into_response()),
+        _ => return not_found().into_response(),
     };
     let found = catalog.group_versions().find(|(group, version, _)| (*group, *version) == wanted);
     let Some((group, version, resources)) = found else {
         let mut response = Response::new(Body::whole(Bytes::new()));
         *response.status_mut() = http::StatusCode::NOT_FOUND;
-        return Ok(response);
+        return response;
     };
     let definition = |name: &str| definition(&kinds, name);
     let document = openapi::document(group, version, resources, definition);
@@ -295,7 +295,7 @@ fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Result<
         let immutable = HeaderValue::from_static("public, immutable");
         response.headers_mut().insert(header::CACHE_CONTROL, immutable);
     }
-    Ok(response)
+    response
 }
 
 /// A schema by its name: a built-in one, or one of a custom kind or its list.
@@ -318,7 +318,6 @@ fn published(kind: &Kind) -> PublishedKind<'_> {
         version: &kind.version,
         kind: &kind.kind,
         list_kind: &kind.list_kind,
-        plural: &kind.plural,
         selectable_fields: &[],
     }
 }

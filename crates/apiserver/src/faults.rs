@@ -31,7 +31,7 @@ pub enum Fault {
     Delay(Duration),
     /// It is answered with this HTTP status and not carried out: 409, 429, 500, 503…
     Refuse(u16),
-    /// As [`Fault::Refuse`], with a `Retry-After` of so many seconds.
+    /// As [`Fault::Refuse`], with a `Retry-After` of so many seconds, in the header and in the details.
     RetryAfter(u16, u64),
     /// The connection breaks before it arrives: not carried out, no answer.
     Lost,
@@ -118,7 +118,12 @@ fn refuse(code: u16, retry_after_seconds: Option<u64>) -> Refusal {
         504 => ("Timeout", "request did not complete within the allowed duration (injected)"),
         _ => ("", "refused (injected)"),
     };
-    let mut response = Reply::error(&ApiError::plain(code, reason, message)).into_response();
+    let mut error = ApiError::plain(code, reason, message);
+    if let Some(seconds) = retry_after_seconds {
+        error.details =
+            Some(Box::new([("retryAfterSeconds".to_owned(), seconds.into())].into_iter().collect()));
+    }
+    let mut response = Reply::error(&error).into_response();
     if let Some(seconds) = retry_after_seconds {
         response.headers_mut().insert(http::header::RETRY_AFTER, seconds.into());
     }

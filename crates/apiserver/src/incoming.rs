@@ -1,5 +1,6 @@
 //! What clients send: bodies read into trees of the kind that a URL names, and patches applied.
 
+use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::names::object_meta::drop_repeated_owners;
 use crate::builtin::{conform, tables};
 use crate::decode::{self, Decoded, Encoding, Unreadable, Wanted};
@@ -13,7 +14,6 @@ use crate::schema::{self, Malformed, Schema};
 use crate::server::Call;
 use crate::status::{ApiError, Subject};
 use crate::strategy;
-use crate::write::text;
 use serde_json::{Map, Value};
 
 /// The largest body that is read.
@@ -102,7 +102,7 @@ fn decode_protobuf(call: &Call, wanted: &Wanted<'_>) -> Result<Decoded, ApiError
     let api_version = crate::discovery::group_version(wanted.group, wanted.version);
     match protobuf::decode_body(&call.body, &api_version, wanted.kind) {
         Ok(Some(value)) => {
-            let (found_version, found) = (text(&value, "/apiVersion"), text(&value, "/kind"));
+            let (found_version, found) = (text_at(&value, "/apiVersion"), text_at(&value, "/kind"));
             if found_version != api_version || found != wanted.kind {
                 let why = format!(
                     "no kind {} is registered for version {}",
@@ -121,14 +121,14 @@ fn decode_protobuf(call: &Call, wanted: &Wanted<'_>) -> Result<Decoded, ApiError
 
 /// Refuses an object of another custom kind than the URL's.
 fn check_custom_kind(kind: &Kind, value: &Value) -> Result<(), ApiError> {
-    let given = text(value, "/kind");
+    let given = text_at(value, "/kind");
     if given == kind.kind {
         return Ok(());
     }
     let why = format!("must be {}", kind.kind);
     let error = FieldError::invalid(&Path::of("kind"), &given.into(), why);
     let subject = Subject { group: &kind.group, kind: given };
-    Err(ApiError::invalid(&subject, text(value, "/metadata/name"), &[error]))
+    Err(ApiError::invalid(&subject, text_at(value, "/metadata/name"), &[error]))
 }
 
 /// Gives a tree the shape of its kind. Tells what was dropped for it (`unknown field "…"`), or why it
@@ -167,7 +167,7 @@ pub(crate) fn place(call: &Call, object: &mut Value, name: Option<&str>) -> Resu
 
 /// Refuses an object of another name than the URL's.
 pub(crate) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
-    let (name, namespace) = (text(object, "/metadata/name"), text(object, "/metadata/namespace"));
+    let (name, namespace) = (text_at(object, "/metadata/name"), text_at(object, "/metadata/namespace"));
     if name.is_empty() {
         return Err(ApiError::bad_request(format!(
             "the name of the object ({} based on URL) was undeterminable: name must be provided",
@@ -191,7 +191,7 @@ pub(crate) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
 
 /// Refuses a patch that would rename or move the object.
 pub(crate) fn check_patched_name(call: &Call, object: &Value) -> Result<(), ApiError> {
-    let name = text(object, "/metadata/name");
+    let name = text_at(object, "/metadata/name");
     if name != call.name() {
         return Err(ApiError::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
@@ -220,7 +220,7 @@ pub(crate) fn delete_options(call: &Call) -> Result<Value, ApiError> {
         "" | "application/json" => decode::parse(&call.body, Encoding::Json).map_err(unreadable)?.value,
         _ => return Err(unknown_format(true)),
     };
-    let (kind, version) = (text(&value, "/kind"), text(&value, "/apiVersion"));
+    let (kind, version) = (text_at(&value, "/kind"), text_at(&value, "/apiVersion"));
     if !kind.is_empty() && kind != "DeleteOptions" {
         return Err(ApiError::bad_request(format!(
             "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
@@ -343,7 +343,7 @@ pub(crate) fn patched(
 
 /// Refuses a patch whose result is not of the kind.
 fn check_patched_type(kind: &Kind, new: &Value) -> Result<(), String> {
-    let (api_version, given) = (text(new, "/apiVersion"), text(new, "/kind"));
+    let (api_version, given) = (text_at(new, "/apiVersion"), text_at(new, "/kind"));
     if api_version == kind.api_version && given == kind.kind {
         return Ok(());
     }

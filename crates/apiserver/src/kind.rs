@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 /// One resource at one version.
 #[derive(Debug)]
+#[expect(clippy::struct_field_names, reason = "the names are those of Kubernetes")]
 pub(crate) struct Kind {
     pub group: String,
     pub version: String,
@@ -112,6 +113,7 @@ pub(crate) struct Scale {
 
 /// The names of a kind, to make one from.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "the names are those of Kubernetes")]
 pub(crate) struct Names {
     pub group: String,
     pub version: String,
@@ -289,7 +291,7 @@ impl Kind {
     }
 
     /// An object of another version of the same resource as one of this version.
-    pub(crate) fn from_version(&self, other: &Kind, mut value: Value) -> Option<Value> {
+    pub(crate) fn converted_from(&self, other: &Kind, mut value: Value) -> Option<Value> {
         if self.collection != other.collection {
             return None;
         }

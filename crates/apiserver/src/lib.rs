@@ -34,7 +34,7 @@
 //! What Kubernetes has and this server has not is refused by name with 501, never approximated;
 //! `DIFFERENCES.md` lists what differs.
 
-#![allow(rustdoc::private_intra_doc_links)]
+#![allow(rustdoc::private_intra_doc_links, reason = "the docs of modules are for who reads the source")]
 
 mod admission;
 mod admit;

@@ -70,6 +70,7 @@ fn clauses(header: &str) -> impl Iterator<Item = Clause<'_>> {
 }
 
 /// The media types this server writes, as it names them when none was accepted.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const WRITTEN: &str = "application/json, application/yaml";
 
 /// Reads the `Accept` header of a request for objects.
@@ -94,7 +95,6 @@ pub(crate) fn accept(headers: &HeaderMap) -> Result<Accept, ApiError> {
         let meta_version = if clause.version == Some("v1beta1") { "v1beta1" } else { "v1" };
         return Ok(Accept { form, encoding, pretty: false, meta_version });
     }
-    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
     if clauses(header).any(|c| WRITTEN.split(", ").any(|written| c.media == written) || c.media == PROTOBUF) {
         return Err(ApiError::not_acceptable(format!(
             "only the following media types are accepted: {WRITTEN}, {PROTOBUF}"

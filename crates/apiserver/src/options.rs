@@ -46,11 +46,6 @@ impl Selection {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
-    /// The one name that is selected, if only one can be.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.fields.name()
-    }
-
     pub(crate) fn selects(&self, kind: &Kind, object: &Object) -> bool {
         if !self.labels.is_everything() && !self.labels.matches(object.labels()) {
             return false;
@@ -83,8 +78,6 @@ pub(crate) struct ListOptions {
     /// `sendInitialEvents`.
     pub initial_events: Option<bool>,
     pub timeout_seconds: Option<u64>,
-    /// `resourceVersion` as given.
-    pub version: String,
 }
 
 /// Where a continued list goes on.
@@ -146,7 +139,6 @@ impl ListOptions {
             bookmarks: query.flag("allowWatchBookmarks").unwrap_or(false),
             initial_events,
             timeout_seconds: timeout.and_then(|t| u64::try_from(t).ok()).filter(|t| *t > 0),
-            version: version.to_owned(),
         })
     }
 }

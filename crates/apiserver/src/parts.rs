@@ -1,9 +1,10 @@
 //! Subresources: `status`, `scale`, `binding`, `eviction`, `finalize`, `ephemeralcontainers`, and those
 //! that are provided or refused by name.
 
-use crate::admit;
+use crate::admit::{self, Sent};
 use crate::body::Body;
 use crate::builtin::rules::Env;
+use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::pod::{self, eviction::Eviction};
 use crate::delete::{self, DeleteOptions};
 use crate::kind::Kind;
@@ -14,7 +15,7 @@ use crate::server::{Call, Server, User};
 use crate::status::ApiError;
 use crate::strategy::Part;
 use crate::subresource::{SubresourceProvider, SubresourceRequest};
-use crate::write::{self, Change, text};
+use crate::write::{self, Change, Written};
 use crate::{incoming, read, scale};
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -100,8 +101,14 @@ fn created() -> Value {
 pub(crate) async fn bind(server: &Server, call: &Call, pod: &str) -> Result<Reply, ApiError> {
     let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
     let mut binding = incoming::other_kind(call, "", "v1", "Binding")?;
-    let name = if pod.is_empty() { text(&binding, "/metadata/name").to_owned() } else { pod.to_owned() };
+    let name = if pod.is_empty() { text_at(&binding, "/metadata/name").to_owned() } else { pod.to_owned() };
+    incoming::place(call, &mut binding, None)?;
+    if let Some(kind) = server.registry.find("", "v1", "bindings") {
+        write::track_sent(server, call, &options, &kind, &mut binding);
+    }
     admit::binding(server, &mut binding);
+    admit::mutate_sent(server, call, Sent::Binding, options.dry_run, &mut binding, None).await?;
+    admit::validate_sent(server, call, Sent::Binding, options.dry_run, &binding, None).await?;
     let Some(kind) = server.registry.find("", "v1", "pods") else { return Err(ApiError::no_such_resource()) };
     let inner = call.retarget(kind, &name, Some("binding"));
     let uid = || server.uid();
@@ -122,12 +129,16 @@ pub(crate) async fn bind(server: &Server, call: &Call, pod: &str) -> Result<Repl
 
 /// POST of an `Eviction`: the pod is deleted if its disruption budget allows.
 async fn evict(server: &Server, call: &Call) -> Result<Reply, ApiError> {
-    let eviction = incoming::other_kind(call, "policy", "v1", "Eviction")?;
+    let mut eviction = incoming::other_kind(call, "policy", "v1", "Eviction")?;
     incoming::check_name(call, &eviction)?;
+    incoming::place(call, &mut eviction, None)?;
+    let create = WriteOptions::read(&call.query, "CreateOptions", false)?;
+    admit::mutate_sent(server, call, Sent::Eviction, create.dry_run, &mut eviction, None).await?;
+    admit::validate_sent(server, call, Sent::Eviction, create.dry_run, &eviction, None).await?;
     let mut inner = call.retarget(call.kind.clone(), call.name(), None);
     inner.body = eviction.get("deleteOptions").map(|o| Bytes::from(o.to_string())).unwrap_or_default();
     inner.headers.remove(http::header::CONTENT_TYPE);
-    let mut options = DeleteOptions::read(&inner)?;
+    let mut options = DeleteOptions { admitted: true, ..DeleteOptions::read(&inner)? };
     let uid = || server.uid();
     let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
     for _ in 0..EVICTION_TRIES {
@@ -138,11 +149,11 @@ async fn evict(server: &Server, call: &Call) -> Result<Reply, ApiError> {
                 if if_unchanged && options.version.is_none() {
                     options.version = Some(stored.revision.to_string());
                 }
-                return finish_eviction(server, &inner, &options).await;
+                return finish_eviction(server, &inner, options, &env).await;
             }
             Eviction::Pay(budget) => {
                 if options.dry_run || pay(server, call, budget).await? {
-                    return finish_eviction(server, &inner, &options).await;
+                    return finish_eviction(server, &inner, options, &env).await;
                 }
             }
         }
@@ -153,8 +164,29 @@ async fn evict(server: &Server, call: &Call) -> Result<Reply, ApiError> {
 /// How often an eviction is decided again because its budget has changed.
 const EVICTION_TRIES: usize = 16;
 
-async fn finish_eviction(server: &Server, call: &Call, options: &DeleteOptions) -> Result<Reply, ApiError> {
-    delete::delete_object(server, call, call.name(), options).await?;
+/// Marks the pod as evicted, which whoever watches it can see, and deletes it.
+async fn finish_eviction(
+    server: &Server,
+    call: &Call,
+    mut options: DeleteOptions,
+    env: &Env<'_>,
+) -> Result<Reply, ApiError> {
+    if !options.dry_run {
+        let marked = |live: &Value| {
+            delete::check_preconditions(&call.kind, live, &options)?;
+            let mut pod = live.clone();
+            pod::eviction::mark_evicted(&mut pod, env);
+            Ok(pod)
+        };
+        let inner = call.retarget(call.kind.clone(), call.name(), Some("status"));
+        let how = WriteOptions::read(&Query::default(), "UpdateOptions", false)?;
+        let change = Change::Tracked(&marked);
+        let (written, _) = write::update(server, &inner, &how, Part::Status, change, false).await?;
+        if let (Some(version), Written::Stored(pod)) = (&mut options.version, &written) {
+            *version = pod.revision.to_string();
+        }
+    }
+    delete::delete_object(server, call, call.name(), &options).await?;
     Ok(Reply::json(201, &created()))
 }
 
@@ -167,7 +199,7 @@ fn budgets(server: &Server, namespace: &str) -> Vec<Value> {
 /// Stores what a budget has paid. False if somebody else changed it first.
 async fn pay(server: &Server, call: &Call, budget: Value) -> Result<bool, ApiError> {
     let Some(kind) = server.registry.find("policy", "v1", "poddisruptionbudgets") else { return Ok(true) };
-    let inner = call.retarget(kind, text(&budget, "/metadata/name"), Some("status"));
+    let inner = call.retarget(kind, text_at(&budget, "/metadata/name"), Some("status"));
     let options = WriteOptions::read(&Query::default(), "UpdateOptions", false)?;
     let mut budget = budget;
     if let Value::Object(fields) = &mut budget {

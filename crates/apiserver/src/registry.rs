@@ -6,7 +6,6 @@
 use crate::builtin::rules::{Rules, rules};
 use crate::builtin::tables::{self, resources};
 use crate::kind::{Builtin, Custom, Kind, Names, Nature, Subresource};
-use crate::schema::SchemaRef;
 use crate::store::CollectionId;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -27,8 +26,6 @@ struct CustomKinds {
     kinds: Vec<Arc<Kind>>,
     /// Told when a version is no longer served.
     closers: HashMap<Id, Sender<bool>>,
-    /// Counts changes, so that what is derived from the set can be cached.
-    generation: u64,
 }
 
 /// In the order of their [`place`]s.
@@ -160,7 +157,7 @@ impl Registry {
     }
 
     /// Whether a group is one of Kubernetes' own.
-    pub(crate) fn has_builtin_group(&self, group: &str) -> bool {
+    pub(crate) fn has_builtin_group(group: &str) -> bool {
         BUILTIN.iter().any(|kind| kind.group == group)
     }
 
@@ -176,11 +173,6 @@ impl Registry {
         let mut kinds = self.all();
         kinds.retain(|kind| is_stored(kind) && seen.insert(kind.collection.clone()));
         kinds
-    }
-
-    /// Changes whenever the set of served kinds does.
-    pub(crate) fn generation(&self) -> u64 {
-        self.custom.read().unwrap_or_else(PoisonError::into_inner).generation
     }
 
     /// Turns true when this kind is no longer served.
@@ -213,7 +205,6 @@ impl Registry {
                 Err(at) => known.insert(at, Arc::new(kind)),
             }
         }
-        custom.generation += 1;
     }
 }
 
@@ -224,9 +215,4 @@ fn is_served(kind: &Kind) -> bool {
 /// Whether objects of a kind are kept.
 pub(crate) fn is_stored(kind: &Kind) -> bool {
     !(kind.builtin().is_some() && NOT_STORED.contains(&kind.kind.as_str()))
-}
-
-/// The schema of a definition by its `OpenAPI` name.
-pub(crate) fn builtin_schema(name: &str) -> Option<SchemaRef> {
-    tables::definition(name).map(SchemaRef::Builtin)
 }

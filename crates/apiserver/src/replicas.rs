@@ -2,8 +2,8 @@
 //!
 //! The paths come from the definition, whose schema need not say anything about them.
 
-use crate::apply::go;
 use crate::field::{FieldError, Path};
+use crate::gotext;
 use crate::kind::Scale;
 use serde_json::Value;
 
@@ -44,9 +44,12 @@ fn look<T>(
 ) -> Result<Option<T>, String> {
     let names: Vec<&str> = path.trim_start_matches('.').split('.').collect();
     let wrong = |depth: usize, value: &Value, expected: &str| {
-        let actual = if value.is_i64() { "int64" } else { go::type_name(value) };
+        let actual = if value.is_i64() { "int64" } else { gotext::go_type(value) };
         let at = names[..depth].join(".");
-        Err(format!(".{at} accessor error: {} is of the type {actual}, expected {expected}", go::plain(value)))
+        Err(format!(
+            ".{at} accessor error: {} is of the type {actual}, expected {expected}",
+            gotext::go_plain(value)
+        ))
     };
     let mut value = object;
     for (depth, name) in names.iter().enumerate() {
@@ -69,19 +72,41 @@ mod tests {
 
     #[test]
     fn what_no_scale_can_show_is_refused_in_kubernetes_words() {
-        let scale = Scale { spec: ".spec.n".into(), status: ".status.n".into(), selector: Some(".status.s".into()) };
+        let scale =
+            Scale { spec: ".spec.n".into(), status: ".status.n".into(), selector: Some(".status.s".into()) };
         let complaints = |object: Value| {
-            check(&object, Some(&scale)).iter().map(|error| format!("{}: {}", error.field, error.body())).collect::<Vec<_>>()
+            check(&object, Some(&scale))
+                .iter()
+                .map(|error| format!("{}: {}", error.field, error.body()))
+                .collect::<Vec<_>>()
         };
-        assert_eq!(complaints(json!({"spec": {"n": 1}, "status": {"n": 0, "s": "a=b"}})), Vec::<String>::new());
+        assert_eq!(
+            complaints(json!({"spec": {"n": 1}, "status": {"n": 0, "s": "a=b"}})),
+            Vec::<String>::new()
+        );
         assert_eq!(complaints(json!({"spec": {}})), Vec::<String>::new());
         let refused = [
-            (json!({"spec": {"n": "tall"}}), ".spec.n: Invalid value: 0: .spec.n accessor error: tall is of the type string, expected int64"),
-            (json!({"spec": {"n": 1.5}}), ".spec.n: Invalid value: 0: .spec.n accessor error: 1.5 is of the type float64, expected int64"),
-            (json!({"spec": "x"}), ".spec.n: Invalid value: 0: .spec.n accessor error: x is of the type string, expected map[string]interface{}"),
+            (
+                json!({"spec": {"n": "tall"}}),
+                ".spec.n: Invalid value: 0: .spec.n accessor error: tall is of the type string, expected int64",
+            ),
+            (
+                json!({"spec": {"n": 1.5}}),
+                ".spec.n: Invalid value: 0: .spec.n accessor error: 1.5 is of the type float64, expected int64",
+            ),
+            (
+                json!({"spec": "x"}),
+                ".spec.n: Invalid value: 0: .spec.n accessor error: x is of the type string, expected map[string]interface{}",
+            ),
             (json!({"spec": {"n": -1}}), ".spec.n: Invalid value: -1: should be a non-negative integer"),
-            (json!({"status": {"n": 2_147_483_648_i64}}), ".status.n: Invalid value: 2147483648: should be less than or equal to 2147483647"),
-            (json!({"status": {"s": 1}}), ".status.s: Invalid value: \"\": .status.s accessor error: 1 is of the type int64, expected string"),
+            (
+                json!({"status": {"n": 2_147_483_648_i64}}),
+                ".status.n: Invalid value: 2147483648: should be less than or equal to 2147483647",
+            ),
+            (
+                json!({"status": {"s": 1}}),
+                ".status.s: Invalid value: \"\": .status.s accessor error: 1 is of the type int64, expected string",
+            ),
         ];
         for (object, complaint) in refused {
             assert_eq!(complaints(object), [complaint]);

@@ -58,15 +58,12 @@ impl Path {
         };
         match rest {
             [] => return other(),
-            [resource] => target.resource = (*resource).to_owned(),
-            [resource, name] => {
-                target.resource = (*resource).to_owned();
-                target.name = Some((*name).to_owned());
-            }
-            [resource, name, subresource @ ..] => {
-                target.resource = (*resource).to_owned();
-                target.name = Some((*name).to_owned());
-                target.subresource = Some(subresource.join("/"));
+            [resource, rest @ ..] => {
+                (*resource).clone_into(&mut target.resource);
+                if let [name, subresource @ ..] = rest {
+                    target.name = Some((*name).to_owned());
+                    target.subresource = (!subresource.is_empty()).then(|| subresource.join("/"));
+                }
             }
         }
         Path::Resource(target)

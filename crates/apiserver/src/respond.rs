@@ -61,7 +61,8 @@ impl Reply {
         if let Some(seconds) = self.retry_after_seconds {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }
-        for warning in self.warnings {
+        // Kubernetes leaves out what a header could not carry as it is.
+        for warning in self.warnings.into_iter().filter(|text| !text.contains(char::is_control)) {
             if let Ok(value) = HeaderValue::from_str(&format!("299 - {}", quote_warning(&warning))) {
                 headers.append(header::WARNING, value);
             }
@@ -70,7 +71,7 @@ impl Reply {
     }
 }
 
-/// A warning as a quoted string, without what a header may not hold.
+/// A warning as a quoted string.
 fn quote_warning(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -78,7 +79,6 @@ fn quote_warning(text: &str) -> String {
         match c {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
-            c if c.is_control() => out.push(' '),
             c => out.push(c),
         }
     }

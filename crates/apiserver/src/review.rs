@@ -1,6 +1,6 @@
 //! Kinds that are answered and not stored: access and token reviews.
 
-use crate::builtin::rules::objects::reviews::{self, Asked, Review, User};
+use crate::builtin::rules::objects::reviews::{self, Asked, Review};
 use crate::incoming;
 use crate::kind::Kind;
 use crate::options::WriteOptions;
@@ -30,9 +30,8 @@ pub(crate) fn answer(
     let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
     let mut object = incoming::object(call, &options)?;
     write::track_new(server, call, &options, &mut object);
-    let user = User { name: call.user.name.clone(), uid: String::new(), groups: call.user.groups.clone() };
     let known = |_: &str| None;
     let now = server.timestamp();
-    reviews::answer(review, &mut object, &Asked { user: &user, token: &known, now: &now })?;
+    reviews::answer(review, &mut object, &Asked { user: &call.user, token: &known, now: &now })?;
     respond::tree(call, 201, &object, server.clock.now())
 }

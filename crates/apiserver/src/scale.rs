@@ -3,6 +3,7 @@
 //! A `Scale` is a view of the scaled object. Reading makes one; writing one changes the object's number of
 //! replicas. Who manages that number is recorded in terms of the scale and carried over to the object.
 
+use crate::admit::Sent;
 use crate::apply::{self, FieldSet, Target, Writer};
 use crate::builtin::rules::workloads::scale::selector_string;
 use crate::builtin::tables;
@@ -17,7 +18,7 @@ use crate::schema::SchemaRef;
 use crate::server::{Call, Server};
 use crate::status::{ApiError, Subject};
 use crate::strategy::Part;
-use crate::write::{self, Change, text};
+use crate::write::{self, Change, View};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -84,9 +85,9 @@ pub(crate) async fn answer(server: &Server, call: &Call, method: &Method) -> Res
         _ => return Err(ApiError::no_such_resource()),
     };
     let schema = tables::schema_of("autoscaling", "v1", "Scale").ok_or_else(ApiError::no_such_resource)?;
-    let change = |live: &Value| rescaled(server, call, &options, live, &wish, &paths, &schema);
+    let rescale = Rescale { server, call, options: &options, wish: &wish, paths: &paths, schema: &schema };
     let (written, _) =
-        write::update(server, call, &options, Part::Other("scale"), Change::Tracked(&change), false).await?;
+        write::update(server, call, &options, Part::Other("scale"), Change::Viewed(&rescale), false).await?;
     if let write::Written::Stored(object) = &written {
         server.shown(object.revision).await?;
     }
@@ -94,46 +95,67 @@ pub(crate) async fn answer(server: &Server, call: &Call, method: &Method) -> Res
     respond::tree(call, 200, &scale, server.clock.now())
 }
 
-/// The scaled object with what a client wishes of its scale.
-fn rescaled(
-    server: &Server,
-    call: &Call,
-    options: &WriteOptions,
-    live: &Value,
-    wish: &Wish,
-    paths: &Paths,
-    schema: &SchemaRef,
-) -> Result<Value, ApiError> {
-    let steps: Vec<&str> = paths.spec.split('/').filter(|step| !step.is_empty()).collect();
-    let replicas_paths = [(call.kind.api_version.as_str(), steps.as_slice())];
-    let managed = live.pointer("/metadata/managedFields");
-    let mut before = scale_of(live, paths);
-    if let Some(managers) = apply::managers_of_scale(managed, &replicas_paths) {
-        before["metadata"]["managedFields"] = managers;
+/// A change of an object's scale.
+struct Rescale<'a> {
+    server: &'a Server,
+    call: &'a Call,
+    options: &'a WriteOptions,
+    wish: &'a Wish,
+    paths: &'a Paths,
+    schema: &'a SchemaRef,
+}
+
+impl Rescale<'_> {
+    /// Runs `with` on where the number of replicas is, in the version of the request.
+    fn with_replicas_paths<R>(&self, with: impl FnOnce(&[(&str, &[&str])]) -> R) -> R {
+        let steps: Vec<&str> = self.paths.spec.split('/').filter(|step| !step.is_empty()).collect();
+        with(&[(self.call.kind.api_version.as_str(), steps.as_slice())])
     }
-    let scale = changed(server, call, options, &before, wish, schema)?;
-    let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
-    refuse_negative(call, replicas)?;
-    let mut new = live.clone();
-    set(&mut new, &paths.spec, replicas.into());
-    let managers = apply::managers_of_scaled(
-        managed,
-        scale.pointer("/metadata/managedFields"),
-        &replicas_paths,
-        &call.kind.api_version,
-    );
-    if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
-        match managers {
-            Some(managers) => metadata.insert("managedFields".into(), managers),
-            None => metadata.remove("managedFields"),
-        };
-        for field in ["uid", "resourceVersion"] {
-            if let Some(value) = scale["metadata"].get(field).filter(|value| *value != "") {
-                metadata.insert(field.into(), value.clone());
+}
+
+impl View for Rescale<'_> {
+    fn sent(&self) -> Sent {
+        Sent::Scale
+    }
+
+    fn of(&self, object: &Value) -> Value {
+        scale_of(object, self.paths)
+    }
+
+    fn propose(&self, live: &Value) -> Result<(Value, Value), ApiError> {
+        let mut before = scale_of(live, self.paths);
+        let managed = live.pointer("/metadata/managedFields");
+        let managers = self.with_replicas_paths(|paths| apply::managers_of_scale(managed, paths));
+        if let Some(managers) = managers {
+            before["metadata"]["managedFields"] = managers;
+        }
+        let wanted = changed(self.server, self.call, self.options, &before, self.wish, self.schema)?;
+        Ok((before, wanted))
+    }
+
+    fn merge(&self, live: &Value, scale: &Value) -> Result<Value, ApiError> {
+        let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
+        refuse_negative(self.call, replicas)?;
+        let mut new = live.clone();
+        set(&mut new, &self.paths.spec, replicas.into());
+        let managed = live.pointer("/metadata/managedFields");
+        let of_scale = scale.pointer("/metadata/managedFields");
+        let managers = self.with_replicas_paths(|paths| {
+            apply::managers_of_scaled(managed, of_scale, paths, &self.call.kind.api_version)
+        });
+        if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
+            match managers {
+                Some(managers) => metadata.insert("managedFields".into(), managers),
+                None => metadata.remove("managedFields"),
+            };
+            for field in ["uid", "resourceVersion"] {
+                if let Some(value) = scale["metadata"].get(field).filter(|value| *value != "") {
+                    metadata.insert(field.into(), value.clone());
+                }
             }
         }
+        Ok(new)
     }
-    Ok(new)
 }
 
 fn refuse_negative(call: &Call, replicas: i64) -> Result<(), ApiError> {
@@ -142,16 +164,13 @@ fn refuse_negative(call: &Call, replicas: i64) -> Result<(), ApiError> {
     }
     let (path, why, subject);
     let spec = Path::of("spec");
-    match call.kind.custom().and_then(|custom| custom.scale.as_ref()) {
-        Some(scale) => {
-            path = Path::of(&scale.spec);
-            (why, subject) = ("should be a non-negative integer", call.kind.subject());
-        }
-        None => {
-            path = spec.field("replicas");
-            why = "must be greater than or equal to 0";
-            subject = Subject { group: "autoscaling", kind: "Scale" };
-        }
+    if let Some(scale) = call.kind.custom().and_then(|custom| custom.scale.as_ref()) {
+        path = Path::of(&scale.spec);
+        (why, subject) = ("should be a non-negative integer", call.kind.subject());
+    } else {
+        path = spec.field("replicas");
+        why = "must be greater than or equal to 0";
+        subject = Subject { group: "autoscaling", kind: "Scale" };
     }
     Err(ApiError::invalid(&subject, call.name(), &[FieldError::invalid(&path, &replicas.into(), why)]))
 }

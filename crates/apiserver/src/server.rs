@@ -13,6 +13,7 @@ use crate::subresource::Providers;
 use crate::watch::WatchDelivery;
 use bytes::Bytes;
 use http::HeaderMap;
+use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One API server's state.
@@ -44,6 +45,20 @@ impl User {
         let groups = vec!["system:masters".into(), "system:authenticated".into()];
         User { name: "system:admin".into(), groups }
     }
+
+    /// The user as reviews show one.
+    pub(crate) fn info(&self) -> UserInfo<'_> {
+        UserInfo { username: &self.name, groups: &self.groups }
+    }
+}
+
+/// A user inside a review: of a token, of oneself, or for a webhook.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct UserInfo<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    username: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    groups: &'a [String],
 }
 
 /// One request for a served resource.

@@ -6,6 +6,7 @@ use crate::incoming::BODY_MAX;
 use crate::kind::Kind;
 use crate::negotiate;
 use crate::options::ListOptions;
+use crate::registry::Registry;
 use crate::request::{Path, Query, Target};
 use crate::respond::Reply;
 use crate::server::{Call, Server, User};
@@ -71,7 +72,7 @@ async fn answer(server: Arc<Server>, request: Request<Bytes>) -> Result<Response
     };
     let kind = match find(&server, &target, request.method()) {
         Ok(kind) => kind,
-        Err(error) if error.code == 404 && !server.registry.has_builtin_group(&target.group) => {
+        Err(error) if error.code == 404 && !Registry::has_builtin_group(&target.group) => {
             return Ok(endpoints::not_found().into_response());
         }
         Err(error) => return Err(error),
@@ -141,11 +142,11 @@ async fn dispatch(
 ) -> Result<Response<Body>, ApiError> {
     if let Some(name) = call.subresource.clone() {
         let reply = parts::answer(&server, &call, &name, &method).await;
-        return finish(&call, reply);
+        return Ok(finish(&call, reply));
     }
     if let Some(review) = review::review(&call.kind) {
         let reply = review::answer(&server, &call, review, &method);
-        return finish(&call, reply);
+        return Ok(finish(&call, reply));
     }
     if call.kind.kind == "Binding" && call.kind.builtin().is_some() {
         let reply = if method == Method::POST {
@@ -153,7 +154,7 @@ async fn dispatch(
         } else {
             Err(method_not_allowed())
         };
-        return finish(&call, reply);
+        return Ok(finish(&call, reply));
     }
     let verb = verb(&method, call.name.is_some(), watch_path).ok_or_else(method_not_allowed)?;
     let listed = if verb == "list" && call.query.flag("watch") == Some(true) { "watch" } else { verb };
@@ -180,7 +181,7 @@ async fn dispatch(
         "delete" => delete::delete(&server, &call).await,
         _ => delete::delete_collection(&server, &call).await,
     };
-    finish(&call, reply)
+    Ok(finish(&call, reply))
 }
 
 fn verb(method: &Method, named: bool, watch: bool) -> Option<&'static str> {
@@ -198,8 +199,8 @@ fn verb(method: &Method, named: bool, watch: bool) -> Option<&'static str> {
 }
 
 /// Adds a call's warnings to its answer, whatever that is.
-fn finish(call: &Call, reply: Result<Reply, ApiError>) -> Result<Response<Body>, ApiError> {
+fn finish(call: &Call, reply: Result<Reply, ApiError>) -> Response<Body> {
     let mut reply = reply.unwrap_or_else(|error| Reply::error_for(call.accept, &error));
     reply.warnings.extend(call.take_warnings());
-    Ok(reply.into_response())
+    reply.into_response()
 }

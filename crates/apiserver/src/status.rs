@@ -136,12 +136,6 @@ impl ApiError {
         error
     }
 
-    /// 405 for a resource that does not serve this verb.
-    pub(crate) fn method_not_supported(subject: &Subject<'_>, verb: &str) -> Self {
-        let message = format!("{verb} is not supported on resources of kind {:?}", subject.qualified());
-        Self::about(405, "MethodNotAllowed", subject, "", message)
-    }
-
     /// 410: the revision asked for is compacted away.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::plain(410, "Expired", message)

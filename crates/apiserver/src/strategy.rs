@@ -197,7 +197,7 @@ pub(crate) fn check_update(
     match (&kind.nature, part) {
         (Nature::Builtin(builtin), Part::Status) => (builtin.rules.validate_status)(new, old, &mut errors),
         (Nature::Builtin(_), Part::Other("ephemeralcontainers")) => {
-            ephemeral::validate(new, old, &mut errors)
+            ephemeral::validate(new, old, &mut errors);
         }
         (Nature::Builtin(_), Part::Other("finalize")) => namespace::validate_finalize(new, old, &mut errors),
         (Nature::Builtin(_), Part::Other("binding")) => {}

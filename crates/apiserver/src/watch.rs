@@ -12,7 +12,7 @@ use crate::read;
 use crate::respond::Reply;
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{Event, Expired, Fate, Follower, Object, event_line};
+use crate::store::{Event, Expired, Fate, Follower, Key, Object, Revision, event_line};
 use crate::table::{self, IncludeObject, TableRequest};
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -73,10 +73,19 @@ pub struct WatchEvent {
     pub kind: &'static str,
     /// The object's namespace, empty if it has none.
     pub namespace: String,
-    /// The object's name.
+    /// The object's name, empty for a bookmark.
     pub name: String,
-    /// The revision of the change.
+    /// The revision of the change, or the one up to which a bookmark says that the client has seen everything.
     pub revision: u64,
+}
+
+/// When to tell the client how far its watch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bookmarks {
+    /// It does not want to know.
+    Never,
+    Later,
+    Now,
 }
 
 struct Watch {
@@ -84,11 +93,15 @@ struct Watch {
     call: Call,
     selection: Selection,
     follower: Follower,
+    /// What is left to show of the state at the beginning.
+    initial: std::vec::IntoIter<Arc<Object>>,
+    /// The revision of that state, if the client wants to be told where it ends.
+    initial_end: Option<Revision>,
     /// Turns true when the kind is no longer served.
     closed: Receiver<bool>,
     queue: VecDeque<Bytes>,
     deadline: Instant,
-    bookmarks: bool,
+    bookmarks: Bookmarks,
     /// Rings at the deadline and at the time of each bookmark before it. Kept from wait to wait, because setting one costs more than an event.
     alarm: Pin<Box<Sleep>>,
     done: bool,
@@ -134,14 +147,17 @@ pub(crate) async fn watch(server: Arc<Server>, call: Call, options: ListOptions)
         user_agent: header(&call, "user-agent"),
         user: call.user.name.clone(),
     };
-    let mut watch = Watch {
+    let end_told = options.initial_events == Some(true) && options.bookmarks;
+    let watch = Watch {
+        initial_end: listing.as_ref().filter(|_| end_told).map(|listing| listing.revision),
+        initial: listing.map(|listing| listing.items).unwrap_or_default().into_iter(),
         closed: server.registry.closed(&call.kind),
         server,
         selection: options.selection,
         follower,
         queue: VecDeque::new(),
         deadline: Instant::now() + timeout,
-        bookmarks: options.bookmarks,
+        bookmarks: if options.bookmarks { Bookmarks::Later } else { Bookmarks::Never },
         alarm: Box::pin(tokio::time::sleep(timeout.min(BOOKMARK_EVERY))),
         done: false,
         columns_sent: false,
@@ -149,18 +165,6 @@ pub(crate) async fn watch(server: Arc<Server>, call: Call, options: ListOptions)
         info,
         call,
     };
-    if let Some(listing) = listing {
-        for object in &listing.items {
-            if watch.selection.selects(&watch.call.kind, object) {
-                let line = watch.line("ADDED", object);
-                watch.deliver("ADDED", object, line).await;
-            }
-        }
-        if options.initial_events == Some(true) && watch.bookmarks {
-            let line = watch.bookmark(listing.revision, true);
-            watch.queue.push_back(line);
-        }
-    }
     Ok(stream(futures::stream::unfold(watch, |mut watch| async move {
         let line = watch.next().await?;
         Some((line, watch))
@@ -193,59 +197,73 @@ impl Watch {
             if self.done {
                 return None;
             }
-            let from = self.follower.position;
-            match self.follower.take(&self.server.store) {
-                Ok(events) => {
-                    for event in &events {
-                        self.consider(event).await;
-                        if self.done {
-                            break;
-                        }
-                    }
+            if let Some(object) = self.initial.next() {
+                if self.selection.selects(&self.call.kind, &object) {
+                    let line = self.line("ADDED", &object);
+                    self.deliver("ADDED", &object, line).await;
                 }
-                Err(Expired { oldest }) => {
-                    self.queue.push_back(expired(from, oldest));
-                    self.done = true;
-                }
+                continue;
             }
+            if let Some(revision) = self.initial_end.take() {
+                self.deliver_bookmark(revision, true).await;
+                continue;
+            }
+            self.follow().await;
             if self.queue.is_empty() && !self.done {
                 self.wait().await;
             }
         }
     }
 
+    /// Queues what has happened since the last call.
+    async fn follow(&mut self) {
+        let from = self.follower.position;
+        match self.follower.take(&self.server.store) {
+            Ok(events) => {
+                for event in &events {
+                    self.consider(event).await;
+                    if self.done {
+                        return;
+                    }
+                }
+            }
+            Err(Expired { oldest }) => {
+                self.queue.push_back(expired(from, oldest));
+                self.done = true;
+                return;
+            }
+        }
+        // After the events, as it speaks of them.
+        if self.bookmarks == Bookmarks::Now {
+            self.bookmarks = Bookmarks::Later;
+            self.deliver_bookmark(self.follower.position, false).await;
+        }
+        self.done |= Instant::now() >= self.deadline;
+    }
+
     /// Waits for a change, the time for a bookmark, or the end.
     async fn wait(&mut self) {
         enum Woken {
-            ByChange,
-            ByEnd,
-            ByAlarm,
+            Change,
+            End,
+            Alarm,
         }
         let woken = tokio::select! {
             biased;
-            () = self.follower.changed() => Woken::ByChange,
-            _ = self.closed.wait_for(|closed| *closed) => Woken::ByEnd,
-            () = self.alarm.as_mut() => Woken::ByAlarm,
+            () = self.follower.changed() => Woken::Change,
+            _ = self.closed.wait_for(|closed| *closed) => Woken::End,
+            () = self.alarm.as_mut() => Woken::Alarm,
         };
         let now = Instant::now();
         match woken {
-            Woken::ByChange => {}
-            Woken::ByEnd => self.done = true,
-            Woken::ByAlarm if now >= self.deadline => {
-                self.done = true;
-                self.push_bookmark();
-            }
-            Woken::ByAlarm => {
+            Woken::Change => {}
+            Woken::End => self.done = true,
+            Woken::Alarm => {
                 self.alarm.as_mut().reset(self.deadline.min(now + BOOKMARK_EVERY));
-                self.push_bookmark();
+                if self.bookmarks == Bookmarks::Later {
+                    self.bookmarks = Bookmarks::Now;
+                }
             }
-        }
-    }
-
-    fn push_bookmark(&mut self) {
-        if self.bookmarks {
-            let line = self.bookmark(self.follower.position, false);
-            self.queue.push_back(line);
         }
     }
 
@@ -292,23 +310,28 @@ impl Watch {
     }
 
     async fn deliver(&mut self, kind: &'static str, object: &Object, line: Bytes) {
+        self.deliver_line(kind, &object.key, object.revision, line).await;
+    }
+
+    async fn deliver_bookmark(&mut self, revision: Revision, initial_end: bool) {
+        let line = self.bookmark(revision, initial_end);
+        self.deliver_line("BOOKMARK", &Key::new("", ""), revision, line).await;
+    }
+
+    async fn deliver_line(&mut self, kind: &'static str, key: &Key, revision: Revision, line: Bytes) {
         let Some(delivery) = self.server.delivery.clone() else {
             self.queue.push_back(line);
             return;
         };
-        let event = WatchEvent {
-            kind,
-            namespace: object.key.namespace.to_string(),
-            name: object.key.name.to_string(),
-            revision: object.revision,
-        };
+        let event =
+            WatchEvent { kind, namespace: key.namespace.to_string(), name: key.name.to_string(), revision };
         match delivery.deliver(&self.info, &event).await {
             Delivery::Send => self.queue.push_back(line),
             Delivery::Skip => {}
             Delivery::Repeat => self.queue.extend([line.clone(), line]),
             Delivery::Close => self.done = true,
             Delivery::Expire => {
-                self.queue.push_back(expired(object.revision, object.revision));
+                self.queue.push_back(expired(revision, revision));
                 self.done = true;
             }
         }

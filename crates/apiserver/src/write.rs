@@ -10,11 +10,17 @@
 //! A change computed from a state that is no longer the newest is computed again, unless the client
 //! insisted on that state with a resource version; then it is refused with 409.
 
-use crate::admit;
+mod create;
+mod track;
+
+pub(crate) use create::{create, create_object};
+pub(crate) use track::{manager_name, track_new, track_sent};
+
+use crate::admit::{self, Sent};
 use crate::allocate;
-use crate::apply::{self, Target, Writer};
+use crate::apply;
 use crate::builtin::rules::Env;
-use crate::builtin::rules::json::inside;
+use crate::builtin::rules::json::text_at;
 use crate::field::{FieldError, Path};
 use crate::incoming;
 use crate::kind::Kind;
@@ -24,13 +30,13 @@ use crate::server::{Call, Server};
 use crate::status::ApiError;
 use crate::store::{Fate, Key, Object, Refused, Revision};
 use crate::strategy::{self, Part};
+use create::create_by_update;
 use serde_json::Value;
 use std::sync::Arc;
+use track::{applied, track};
 
 /// How often a write is computed again because somebody else was faster.
 const TRIES: usize = 32;
-/// How often a generated name is tried.
-const NAME_TRIES: usize = 8;
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
@@ -72,136 +78,6 @@ impl Written {
     }
 }
 
-/// POST of a new object.
-pub(crate) async fn create(server: &Server, call: &Call) -> Result<Reply, ApiError> {
-    let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
-    let object = incoming::object(call, &options)?;
-    let written = create_object(server, call, &options, object).await?;
-    written.reply(server, call, 201).await
-}
-
-/// Creates an object that is decoded and defaulted already.
-pub(crate) async fn create_object(
-    server: &Server,
-    call: &Call,
-    options: &WriteOptions,
-    mut object: Value,
-) -> Result<Written, ApiError> {
-    let kind = &*call.kind;
-    refuse_while_terminating(kind, text(&object, "/metadata/name"))?;
-    incoming::place(call, &mut object, call.name.as_deref())?;
-    incoming::dedup_owners(call, &mut object);
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        for owned_by_server in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-            metadata.remove(owned_by_server);
-        }
-    }
-    let manager = manager_name(call, options);
-    track(server, kind, Part::Main, None, &mut object, &manager);
-    create_tracked(server, call, options, object).await
-}
-
-/// Creates an object whose managers are recorded already.
-async fn create_tracked(
-    server: &Server,
-    call: &Call,
-    options: &WriteOptions,
-    mut object: Value,
-) -> Result<Written, ApiError> {
-    admit::mutate(server, call, admit::Operation::Create, options.dry_run, &mut object, None).await?;
-    incoming::dedup_owners(call, &mut object);
-    let generated =
-        text(&object, "/metadata/name").is_empty() && !text(&object, "/metadata/generateName").is_empty();
-    let mut tries = if generated { NAME_TRIES } else { 1 };
-    loop {
-        tries -= 1;
-        let last = tries == 0;
-        let candidate = if last { std::mem::take(&mut object) } else { object.clone() };
-        match try_create(server, call, options, candidate).await {
-            Err(error) if error.reason == "AlreadyExists" && generated && !last => {}
-            other => return other,
-        }
-    }
-}
-
-async fn try_create(
-    server: &Server,
-    call: &Call,
-    options: &WriteOptions,
-    mut object: Value,
-) -> Result<Written, ApiError> {
-    let kind = &*call.kind;
-    let uid = || server.uid();
-    let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
-    begin(server, &mut object);
-    strategy::prepare_create(kind, &mut object, &env);
-    allocate::on_create(server, kind, &mut object, options.dry_run)?;
-    let stored = store_new(server, call, options, &mut object).await;
-    if stored.is_err() {
-        allocate::undo_create(server, kind, &object, options.dry_run);
-    }
-    stored
-}
-
-/// Checks and commits a prepared new object.
-async fn store_new(
-    server: &Server,
-    call: &Call,
-    options: &WriteOptions,
-    object: &mut Value,
-) -> Result<Written, ApiError> {
-    let kind = &*call.kind;
-    strategy::check_create(kind, object, call)?;
-    if let Some(builtin) = kind.builtin() {
-        (builtin.rules.warnings)(object, None).into_iter().for_each(|w| call.warn(w));
-    }
-    admit::validate(server, call, admit::Operation::Create, options.dry_run, object, None).await?;
-    let name = text(object, "/metadata/name").to_owned();
-    let key = Key::new(call.namespace(), &name);
-    if !text(object, "/metadata/resourceVersion").is_empty() {
-        let why = "resourceVersion should not be set on objects to be created";
-        return Err(ApiError::plain(500, "", why));
-    }
-    if options.dry_run {
-        if server.store.get(&kind.collection, &key).is_some() {
-            return Err(ApiError::already_exists(&kind.resource(), &name));
-        }
-        return Ok(Written::DryRun(object.take()));
-    }
-    match server.store.commit(&kind.collection, &key, None, &kind.stored(object), Fate::Kept) {
-        Ok(object) => Ok(Written::Stored(object)),
-        Err(Refused::Changed(found)) => {
-            let mut error = ApiError::already_exists(&kind.resource(), &name);
-            if found.is_some_and(|o| o.value().pointer("/metadata/deletionTimestamp").is_some()) {
-                error.message = format!("object is being deleted: {}", error.message);
-            }
-            Err(error)
-        }
-        Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
-    }
-}
-
-/// Gives a new object what makes it one.
-fn begin(server: &Server, object: &mut Value) {
-    let now = server.timestamp();
-    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
-    metadata.insert("creationTimestamp".into(), now.into());
-    metadata.insert("uid".into(), server.uid().into());
-    let named = metadata.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
-    if let (false, Some(prefix)) = (named, metadata.get("generateName").and_then(Value::as_str)) {
-        let name = crate::builtin::rules::names::generate::generate_name(prefix, || server.identities.next());
-        metadata.insert("name".into(), name.into());
-    }
-}
-
-fn refuse_while_terminating(kind: &Kind, name: &str) -> Result<(), ApiError> {
-    if kind.custom().is_some_and(|custom| custom.terminating) {
-        let why = "create not allowed while custom resource definition is terminating";
-        return Err(ApiError::forbidden(&kind.resource(), name, why));
-    }
-    Ok(())
-}
-
 /// Makes the new state of an object from the one that is stored.
 pub(crate) type Edit<'a> = &'a (dyn Fn(&Value) -> Result<Value, ApiError> + Sync);
 
@@ -211,8 +87,10 @@ pub(crate) enum Change<'a> {
     Replace(Value),
     /// The client says what to change.
     Patch(Edit<'a>),
-    /// As a patch, but the result says itself who manages what.
+    /// As a patch, but the result says itself who manages what, and admission had its say in what it comes from.
     Tracked(Edit<'a>),
+    /// The client writes a part as an object of its own.
+    Viewed(&'a dyn View),
     /// The client says which fields it wants, and gives up those it no longer names.
     Apply {
         /// What the client applies.
@@ -221,14 +99,26 @@ pub(crate) enum Change<'a> {
     },
 }
 
+/// A part of an object that clients see and write as an object of its own.
+pub(crate) trait View: Sync {
+    /// What it is sent as.
+    fn sent(&self) -> Sent;
+    /// The part of an object.
+    fn of(&self, object: &Value) -> Value;
+    /// The part as it is and as the client wants it, both with their managers.
+    fn propose(&self, live: &Value) -> Result<(Value, Value), ApiError>;
+    /// The object with its part changed.
+    fn merge(&self, live: &Value, part: &Value) -> Result<Value, ApiError>;
+}
+
 /// PUT of an object, or of a part of it.
 pub(crate) async fn replace(server: &Server, call: &Call, part: Part) -> Result<Reply, ApiError> {
     let options = WriteOptions::read(&call.query, "UpdateOptions", false)?;
     let object = incoming::object(call, &options)?;
     incoming::check_name(call, &object)?;
     let creates = part == Part::Main && call.kind.builtin().is_some_and(|b| b.created_by_update);
-    let (written, created) = update(server, call, &options, part, Change::Replace(object), creates).await?;
-    written.reply(server, call, if created { 201 } else { 200 }).await
+    let (written, new) = update(server, call, &options, part, Change::Replace(object), creates).await?;
+    written.reply(server, call, if new { 201 } else { 200 }).await
 }
 
 /// PATCH of an object, or of a part of it.
@@ -267,11 +157,15 @@ pub(crate) async fn update(
             return create_by_update(server, call, options, change).await.map(|written| (written, true));
         };
         let live = kind.tree(&stored);
-        let (mut new, insisted) = propose(server, call, options, part, &change, &live)?;
+        let (mut new, insisted) = propose(server, call, options, part, &change, &live).await?;
         incoming::place(call, &mut new, Some(call.name()))?;
         incoming::dedup_owners(call, &mut new);
-        admit::mutate(server, call, admit::Operation::Update, options.dry_run, &mut new, Some(&live)).await?;
-        match finish(server, call, options, part, (&stored, &live), new).await? {
+        if !matches!(change, Change::Viewed(_) | Change::Tracked(_)) {
+            admit::mutate(server, call, admit::Operation::Update, options.dry_run, &mut new, Some(&live))
+                .await?;
+        }
+        refuse_stale(kind, call, &change, &new, &live)?;
+        match finish(server, call, options, part, &change, (&stored, &live), new).await? {
             Some(written) => return Ok((written, false)),
             // A client that insisted on a state is told; others never notice.
             None if insisted => return Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED)),
@@ -281,42 +175,9 @@ pub(crate) async fn update(
     Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED))
 }
 
-async fn create_by_update(
-    server: &Server,
-    call: &Call,
-    options: &WriteOptions,
-    change: Change<'_>,
-) -> Result<Written, ApiError> {
-    match change {
-        Change::Replace(mut object) => {
-            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                metadata.remove("resourceVersion");
-            }
-            create_object(server, call, options, object).await
-        }
-        Change::Apply { wanted, force } => {
-            refuse_while_terminating(&call.kind, call.name())?;
-            let uid = text(&wanted, "/metadata/uid");
-            if !uid.is_empty() {
-                let why = format!(
-                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-                );
-                return Err(ApiError::conflict(&call.kind.resource(), call.name(), &why));
-            }
-            let mut object = applied(server, call, options, Part::Main, None, &wanted, force)?;
-            incoming::place(call, &mut object, Some(call.name()))?;
-            incoming::check_patched_name(call, &object)?;
-            incoming::fit(&call.kind, &mut object).map_err(ApiError::bad_request)?;
-            strategy::default(&call.kind, &mut object);
-            create_tracked(server, call, options, object).await
-        }
-        Change::Patch(_) | Change::Tracked(_) => Err(ApiError::not_found(&call.kind.resource(), call.name())),
-    }
-}
-
 /// What the object shall become, with its managers recorded, and whether the client insists on the state
 /// that it was computed from.
-fn propose(
+async fn propose(
     server: &Server,
     call: &Call,
     options: &WriteOptions,
@@ -327,50 +188,61 @@ fn propose(
     let kind = &*call.kind;
     let (mut new, insisted) = match change {
         Change::Replace(object) => {
-            let given = text(object, "/metadata/resourceVersion");
+            let given = text_at(object, "/metadata/resourceVersion");
             refuse_other_uid(kind, call, object, live)?;
-            if given.is_empty() && !kind.builtin().is_some_and(|b| b.unconditional_update) {
-                let metadata = Path::of("metadata");
-                let path = metadata.field("resourceVersion");
-                let error = FieldError::invalid(&path, &0.into(), "must be specified for an update");
-                return Err(ApiError::invalid(&kind.resource(), call.name(), &[error]));
-            }
-            refuse_stale(kind, call, object, live)?;
             (object.clone(), !given.is_empty())
         }
         Change::Patch(patch) => {
             let new = patch(live)?;
-            refuse_stale(kind, call, &new, live)?;
             incoming::check_patched_name(call, &new)?;
             (new, false)
         }
         Change::Tracked(edit) => {
             let mut new = edit(live)?;
             refuse_other_uid(kind, call, &new, live)?;
-            refuse_stale(kind, call, &new, live)?;
+            keep_identity(&mut new, live);
+            return Ok((new, false));
+        }
+        Change::Viewed(view) => {
+            let (before, mut wanted) = view.propose(live)?;
+            admit::mutate_sent(server, call, view.sent(), options.dry_run, &mut wanted, Some(&before))
+                .await?;
+            let mut new = view.merge(live, &wanted)?;
+            refuse_other_uid(kind, call, &new, live)?;
             keep_identity(&mut new, live);
             return Ok((new, false));
         }
         Change::Apply { wanted, force } => {
-            let given = text(wanted, "/metadata/resourceVersion");
+            let given = text_at(wanted, "/metadata/resourceVersion");
             let mut new = applied(server, call, options, part, Some(live), wanted, *force)?;
-            refuse_stale(kind, call, &new, live)?;
             incoming::check_patched_name(call, &new)?;
             incoming::fit(kind, &mut new).map_err(ApiError::bad_request)?;
             strategy::default(kind, &mut new);
             return Ok((new, !given.is_empty()));
         }
     };
-    keep_identity(&mut new, live);
     let manager = manager_name(call, options);
     track(server, kind, part, Some(live), &mut new, &manager);
     Ok((new, insisted))
 }
 
-/// Refuses an object that was read at another revision than the newest.
-fn refuse_stale(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(), ApiError> {
-    let given = text(new, "/metadata/resourceVersion");
-    if given.is_empty() || given == text(live, "/metadata/resourceVersion") {
+/// Refuses an object that was read at another revision than the newest, once webhooks have seen it.
+fn refuse_stale(
+    kind: &Kind,
+    call: &Call,
+    change: &Change<'_>,
+    new: &Value,
+    live: &Value,
+) -> Result<(), ApiError> {
+    let given = text_at(new, "/metadata/resourceVersion");
+    let conditional = !kind.builtin().is_some_and(|b| b.unconditional_update);
+    if given.is_empty() && conditional && matches!(change, Change::Replace(_)) {
+        let metadata = Path::of("metadata");
+        let path = metadata.field("resourceVersion");
+        let error = FieldError::invalid(&path, &0.into(), "must be specified for an update");
+        return Err(ApiError::invalid(&kind.resource(), call.name(), &[error]));
+    }
+    if given.is_empty() || given == text_at(live, "/metadata/resourceVersion") {
         return Ok(());
     }
     Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED))
@@ -378,7 +250,7 @@ fn refuse_stale(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(
 
 /// Refuses a replacement that is meant for another object of the name.
 fn refuse_other_uid(kind: &Kind, call: &Call, new: &Value, live: &Value) -> Result<(), ApiError> {
-    let (uid, found) = (text(new, "/metadata/uid"), text(live, "/metadata/uid"));
+    let (uid, found) = (text_at(new, "/metadata/uid"), text_at(live, "/metadata/uid"));
     if uid.is_empty() || uid == found {
         return Ok(());
     }
@@ -426,6 +298,7 @@ async fn finish(
     call: &Call,
     options: &WriteOptions,
     part: Part,
+    change: &Change<'_>,
     (stored, live): (&Arc<Object>, &Value),
     mut new: Value,
 ) -> Result<Option<Written>, ApiError> {
@@ -440,9 +313,22 @@ async fn finish(
     allocate::on_update(server, kind, &mut new, live, options.dry_run)?;
     strategy::check_update(kind, part, &new, live, call)?;
     if let (Part::Main, Some(builtin)) = (part, kind.builtin()) {
-        (builtin.rules.warnings)(&new, Some(live)).into_iter().for_each(|w| call.warn(w));
+        for warning in (builtin.rules.warnings)(&new, Some(live)) {
+            call.warn(warning);
+        }
     }
-    admit::validate(server, call, admit::Operation::Update, options.dry_run, &new, Some(live)).await?;
+    match change {
+        Change::Tracked(_) => {}
+        Change::Viewed(view) => {
+            let (sent, before, part) = (view.sent(), view.of(live), view.of(&new));
+            admit::validate_sent(server, call, sent, options.dry_run, &part, Some(&before)).await?;
+        }
+        Change::Replace(_) | Change::Patch(_) | Change::Apply { .. } => {
+            let objects = (&new, Some(live));
+            admit::validate(server, call, call.name(), admit::Operation::Update, options.dry_run, objects)
+                .await?;
+        }
+    }
     if options.dry_run {
         return Ok(Some(Written::DryRun(new)));
     }
@@ -477,57 +363,4 @@ async fn finish(
         Err(Refused::Changed(_)) => Ok(None),
         Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
     }
-}
-
-pub(crate) fn manager_name(call: &Call, options: &WriteOptions) -> String {
-    let agent = call.headers.get(http::header::USER_AGENT).and_then(|h| h.to_str().ok());
-    apply::manager_name(options.manager.as_deref().unwrap_or_default(), agent.unwrap_or_default())
-}
-
-/// Runs `with` on what the recorder of managers needs to know of a kind.
-fn with_target<R>(server: &Server, kind: &Kind, part: Part, with: impl FnOnce(&Target<'_>) -> R) -> R {
-    let convert = |value: &Value, api_version: &str| {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let other = server.registry.find(group, version, &kind.plural).filter(|_| group == kind.group)?;
-        Some((other.from_version(kind, value.clone())?, other.owned_schema().clone()))
-    };
-    let reset = strategy::reset_fields(kind, part);
-    let schema = kind.owned_schema();
-    // Custom objects themselves are the one case in which a reset holds for the request's version only.
-    let reset_elsewhere = kind.builtin().is_some() || part == Part::Status;
-    let (api_version, name) = (kind.api_version.as_str(), kind.kind.as_str());
-    with(&Target { api_version, kind: name, schema, reset, reset_elsewhere, convert: &convert })
-}
-
-/// Records who made an object that is answered and not stored.
-pub(crate) fn track_new(server: &Server, call: &Call, options: &WriteOptions, object: &mut Value) {
-    track(server, &call.kind, Part::Main, None, object, &manager_name(call, options));
-}
-
-/// Records who set which fields by a write other than an apply.
-fn track(server: &Server, kind: &Kind, part: Part, live: Option<&Value>, new: &mut Value, manager: &str) {
-    let by = Writer { name: manager, subresource: part.name(), time: server.clock.now() };
-    with_target(server, kind, part, |target| apply::track_update(live, new, &by, target));
-}
-
-/// The object that results from an apply, its managers recorded.
-fn applied(
-    server: &Server,
-    call: &Call,
-    options: &WriteOptions,
-    part: Part,
-    live: Option<&Value>,
-    wanted: &Value,
-    force: bool,
-) -> Result<Value, ApiError> {
-    let name = manager_name(call, options);
-    let by = Writer { name: &name, subresource: part.name(), time: server.clock.now() };
-    let result =
-        with_target(server, &call.kind, part, |target| apply::apply(live, wanted, &by, force, target));
-    result.map_err(ApiError::from)
-}
-
-/// The text at a path, or nothing.
-pub(crate) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
-    inside(value, path).and_then(Value::as_str).unwrap_or_default()
 }

@@ -108,8 +108,11 @@ impl Conditions {
 fn compile(text: &str) -> Result<Compiled, ConditionError> {
     let parser = Parser::default().enable_optional_syntax(true);
     let parsed = parser.parse(text);
-    let mut expression =
-        parsed.map_err(|errors| ConditionError::Failed(format!("compilation failed: {errors}")))?;
+    let mut expression = parsed.map_err(|errors| {
+        // The quoted lines are set off by one space more than the parser does.
+        let errors = errors.to_string().replace("\n|", "\n |");
+        ConditionError::Failed(format!("compilation failed: {errors}"))
+    })?;
     let references = expression.references();
     if references.has_variable("authorizer") {
         return Err(ConditionError::Authorizer);

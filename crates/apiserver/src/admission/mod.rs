@@ -29,14 +29,15 @@ mod transport;
 mod trust;
 mod webhooks;
 
+use crate::server::User;
 use crate::status::ApiError;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-pub(crate) use conditions::{ConditionError, check_match_condition};
-pub(crate) use webhooks::Webhooks;
+pub(crate) use conditions::check_match_condition;
+pub(crate) use webhooks::{Steps, Webhooks};
 
 /// What a request does to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -45,7 +46,6 @@ pub(crate) enum Operation {
     Create,
     Update,
     Delete,
-    Connect,
 }
 
 impl Operation {
@@ -55,7 +55,6 @@ impl Operation {
             Operation::Create => "CREATE",
             Operation::Update => "UPDATE",
             Operation::Delete => "DELETE",
-            Operation::Connect => "CONNECT",
         }
     }
 }
@@ -95,23 +94,6 @@ pub(crate) struct Equivalents<'a> {
     pub convert: Convert<'a>,
 }
 
-impl Equivalents<'static> {
-    /// The resource is served in one form only.
-    pub(crate) const NONE: Self =
-        Equivalents { served: &[], convert: &|object: &Value, _: Gvk<'_>| Ok(object.clone()) };
-}
-
-/// Who makes the request.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct UserInfo {
-    #[serde(rename = "username", skip_serializing_if = "String::is_empty")]
-    pub name: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub uid: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub groups: Vec<String>,
-}
-
 /// What is asked of the server, beside the objects.
 #[derive(Clone, Copy)]
 pub(crate) struct Attributes<'a> {
@@ -127,7 +109,7 @@ pub(crate) struct Attributes<'a> {
     pub name: &'a str,
     /// The stored Namespace of that name, for `namespaceSelector`.
     pub namespace_object: Option<&'a Value>,
-    pub user: &'a UserInfo,
+    pub user: &'a User,
     pub dry_run: bool,
     /// `CreateOptions`, `UpdateOptions` (also for patches and applies) or `DeleteOptions` with their
     /// `kind` and `apiVersion: meta.k8s.io/v1`.

@@ -4,7 +4,7 @@
 //! patch that does not fit the object is explained: it is a defect of the webhook, and its author needs
 //! to know which operation.
 
-use super::review::go_type;
+use crate::gotext::json_type;
 use crate::patch::{PatchError, json_patch};
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(super) fn decode(patch: &[u8]) -> Result<Value, String> {
     match patch {
         Value::Array(_) | Value::Null => Ok(patch),
         other => {
-            Err(format!("json: cannot unmarshal {} into Go value of type jsonpatch.Patch", go_type(&other)))
+            Err(format!("json: cannot unmarshal {} into Go value of type jsonpatch.Patch", json_type(&other)))
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What an HTTP response of a webhook means, before anybody looks at the review in it.
 
-use super::review::{ReviewVersion, go_type};
+use super::review::ReviewVersion;
 use crate::field::go_quote;
+use crate::gotext::json_type;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
@@ -36,7 +37,7 @@ impl Reply {
                 "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type \
                  struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
                  \"json:\\\"kind,omitempty\\\"\" }}",
-                go_type(&document)
+                json_type(&document)
             ));
         };
         check_kind(&review, version)?;

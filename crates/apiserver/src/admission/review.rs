@@ -1,7 +1,9 @@
 //! `AdmissionReview`: what a webhook is sent, and what its answer says.
 
-use super::{Attributes, Gvk, Gvr, Operation, Served, UserInfo};
+use super::{Attributes, Gvk, Gvr, Operation, Served};
 use crate::field::go_quote;
+use crate::gotext::json_type;
+use crate::server::UserInfo;
 use crate::status::ApiError;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -66,7 +68,7 @@ struct Asked<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'a str,
     operation: Operation,
-    user_info: &'a UserInfo,
+    user_info: UserInfo<'a>,
     object: Option<&'a Value>,
     old_object: Option<&'a Value>,
     dry_run: bool,
@@ -86,7 +88,7 @@ impl<'a> Asked<'a> {
             name: attributes.name,
             namespace: attributes.namespace,
             operation: attributes.operation,
-            user_info: attributes.user,
+            user_info: attributes.user.info(),
             object: None,
             old_object: None,
             dry_run: attributes.dry_run,
@@ -244,22 +246,10 @@ fn string(value: &Value, place: &str) -> Result<String, BadAnswer> {
 }
 
 fn mistyped(value: &Value, place: &str, of: &str) -> BadAnswer {
-    let found = go_type(value);
+    let found = json_type(value);
     BadAnswer::Undecodable(format!(
         "json: cannot unmarshal {found} into Go struct field {place} of type {of}"
     ))
-}
-
-/// What Go's decoder calls the type of a JSON value.
-pub(super) fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn decode_base64(text: &str) -> Result<Vec<u8>, BadAnswer> {

@@ -17,6 +17,25 @@ use std::sync::Arc;
 /// Checks and completes an object that a webhook changed, as decoding and defaulting would.
 pub(crate) type AfterPatch<'a> = &'a (dyn Fn(&mut Value) -> Result<(), ApiError> + Sync);
 
+/// What is done to an object beside what webhooks say.
+#[derive(Clone, Copy)]
+pub(crate) struct Steps<'a> {
+    after_patch: AfterPatch<'a>,
+    reinvoke: AfterPatch<'a>,
+}
+
+impl<'a> Steps<'a> {
+    /// Nothing but checking and completing what a webhook changed.
+    pub(crate) fn new(after_patch: AfterPatch<'a>) -> Self {
+        Steps { after_patch, reinvoke: &|_| Ok(()) }
+    }
+
+    /// What had its say before webhooks has it again after the first of their rounds that changes anything.
+    pub(crate) fn reinvoking(self, reinvoke: AfterPatch<'a>) -> Self {
+        Steps { reinvoke, ..self }
+    }
+}
+
 /// Gives a new UID each time.
 pub(crate) type NewUid = Arc<dyn Fn() -> String + Send + Sync>;
 
@@ -59,12 +78,19 @@ struct Reinvocation {
     /// Those that were asked since the last change and want to look again after the next one.
     unaware: BTreeSet<usize>,
     due: BTreeSet<usize>,
+    /// Any of them changed the object.
+    changed: bool,
 }
 
 impl Reinvocation {
+    fn note_change(&mut self) {
+        self.changed = true;
+        self.due.append(&mut self.unaware);
+    }
+
     fn record(&mut self, index: usize, hook: &Hook<'_>, changed: bool) {
         if changed {
-            self.due.append(&mut self.unaware);
+            self.note_change();
         }
         if hook.is_reinvocable() {
             self.unaware.insert(index);
@@ -85,7 +111,7 @@ impl Webhooks {
         attributes: &Attributes<'_>,
         mut object: Option<&mut Value>,
         old: Option<&Value>,
-        after_patch: AfterPatch<'_>,
+        steps: Steps<'_>,
         notes: &mut Notes,
     ) -> Result<(), ApiError> {
         if configurations.is_empty() || matching::is_exempt(attributes) {
@@ -94,6 +120,9 @@ impl Webhooks {
         let hooks = Hook::in_order(configurations);
         let mut again = Reinvocation::default();
         for is_second_round in [false, true] {
+            if is_second_round && again.changed {
+                reinvoke(object.as_deref_mut(), steps, &mut again)?;
+            }
             if is_second_round && again.due.is_empty() {
                 break;
             }
@@ -111,7 +140,7 @@ impl Webhooks {
                     Ok(Some(mut patched)) => match object.as_deref_mut() {
                         Some(object) => {
                             let changed = *object != patched;
-                            after_patch(&mut patched)?;
+                            (steps.after_patch)(&mut patched)?;
                             *object = patched;
                             changed
                         }
@@ -281,6 +310,17 @@ impl Webhooks {
         let review = reply.read_review(version).map_err(uncalled)?;
         read_verdict(&review, version, &uid, mode).map_err(|error| Failure::Call(error.to_string()))
     }
+}
+
+/// Lets those before the webhooks have their say again; webhooks that want to know of a change learn of theirs.
+fn reinvoke(object: Option<&mut Value>, steps: Steps<'_>, again: &mut Reinvocation) -> Result<(), ApiError> {
+    let Some(object) = object else { return Ok(()) };
+    let before = object.clone();
+    (steps.reinvoke)(object)?;
+    if *object != before {
+        again.note_change();
+    }
+    Ok(())
 }
 
 /// Takes note of what was said, and turns a no into the refusal.

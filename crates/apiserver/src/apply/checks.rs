@@ -9,9 +9,8 @@ use serde_json::Value;
 const SUBRESOURCE_MAX: usize = 256;
 
 /// What is wrong with the entries of an object that is to be stored; `path` is that of `managedFields`.
-pub(crate) fn validate_managed_fields(entries: &[Value], path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (i, entry) in entries.iter().enumerate() {
+pub(crate) fn validate_managed_fields(entries: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for (i, entry) in entries.as_array().into_iter().flatten().enumerate() {
         let path = path.index(i);
         let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
         let mut refuse = |name: &str, detail: &str| {
@@ -28,7 +27,6 @@ pub(crate) fn validate_managed_fields(entries: &[Value], path: &Path<'_>) -> Vec
             errors.push(FieldError::too_long(&path.field("subresource"), SUBRESOURCE_MAX));
         }
     }
-    errors
 }
 
 /// Puts back the entries from before mutating admission if they cannot be read after it, and gives the
@@ -50,16 +48,15 @@ mod tests {
 
     #[test]
     fn entries_are_checked_field_by_field() {
-        let entries = [
-            json!({"operation": "Apply", "manager": "a", "fieldsType": "FieldsV1"}),
-            json!({"operation": "Guess", "manager": "a\u{7}", "fieldsType": "FieldsV2", "subresource": "s".repeat(257)}),
-            json!({}),
-        ];
+        let entries = json!([
+            {"operation": "Apply", "manager": "a", "fieldsType": "FieldsV1"},
+            {"operation": "Guess", "manager": "a\u{7}", "fieldsType": "FieldsV2", "subresource": "s".repeat(257)},
+            {},
+        ]);
         let metadata = Path::of("metadata");
-        let errors: Vec<String> = validate_managed_fields(&entries, &metadata.field("managedFields"))
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let mut errors = Vec::new();
+        validate_managed_fields(&entries, &metadata.field("managedFields"), &mut errors);
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         expect![[r#"
             metadata.managedFields[1].operation: Invalid value: "Guess": must be `Apply` or `Update`
             metadata.managedFields[1].fieldsType: Invalid value: "FieldsV2": must be `FieldsV1`

@@ -1,10 +1,10 @@
 //! Fields that an apply would take from their owners.
 
-use super::go;
 use super::managers::{Identity, Operation};
 use super::path::Element;
 use super::set::FieldSet;
 use crate::field::go_quote;
+use crate::gotext;
 use crate::status::ApiError;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
@@ -79,5 +79,7 @@ fn describe(identity: &Identity) -> String {
 }
 
 fn render(path: &[Element]) -> String {
-    path.iter().map(|element| element.render(go::float)).collect()
+    path.iter()
+        .map(|element| element.render(|number| gotext::go_float(number.as_f64().unwrap_or_default())))
+        .collect()
 }

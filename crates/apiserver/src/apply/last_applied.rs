@@ -7,10 +7,10 @@
 use super::Target;
 use super::compare::compare;
 use super::fields::fields_of;
-use super::go;
 use super::node::Node;
 use super::set::FieldSet;
 use super::validate::{Duplicates, validate};
+use crate::gotext;
 use serde_json::Value;
 
 /// The manager as which kubectl applies.
@@ -48,9 +48,9 @@ pub(super) fn refresh_annotation(object: &mut Value, applied: &Value) {
         if let Some(Value::Object(annotations)) = applied.pointer_mut("/metadata/annotations") {
             annotations.remove(ANNOTATION);
         }
-        go::json(&applied)
+        gotext::go_json(&applied)
     } else {
-        go::json(applied)
+        gotext::go_json(applied)
     };
     text.push('\n');
     let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") else { return };

@@ -1,7 +1,7 @@
 //! `metadata.managedFields`: who owns which fields.
 
-use super::go;
 use super::set::FieldSet;
+use crate::gotext;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -54,9 +54,9 @@ impl Identity {
             if out.len() > 1 {
                 out.push(',');
             }
-            go::write_json_text(name, &mut out);
+            gotext::write_json_text(name, &mut out);
             out.push(':');
-            go::write_json_text(value, &mut out);
+            gotext::write_json_text(value, &mut out);
         }
         out.push('}');
         out

@@ -28,7 +28,6 @@ mod checks;
 mod compare;
 mod conflict;
 mod fields;
-pub(crate) mod go;
 mod last_applied;
 mod managers;
 mod merge;
@@ -43,11 +42,8 @@ mod set;
 mod tests;
 mod validate;
 
-#[allow(unused_imports)] // scaffold: goes when the service uses them
 pub(crate) use checks::{undo_unreadable, validate_managed_fields};
-#[allow(unused_imports)]
 pub(crate) use name::{manager_name, validate_manager_name};
-#[allow(unused_imports)]
 pub(crate) use scale::{managers_of_scale, managers_of_scaled};
 pub(crate) use set::FieldSet;
 

@@ -1,7 +1,7 @@
 //! The steps of which the path to a field is made.
 
-use super::go;
 use crate::field::go_quote;
+use crate::gotext;
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 use std::fmt;
@@ -62,15 +62,15 @@ impl Element {
     pub(super) fn encode(&self) -> String {
         match self {
             Element::Field(name) => ["f:", name].concat(),
-            Element::Value(value) => ["v:", &go::json(value)].concat(),
+            Element::Value(value) => ["v:", &gotext::go_json(value)].concat(),
             Element::Index(index) => format!("i:{index}"),
             Element::Key(keys) => {
                 let mut out = String::from("k:");
                 for (i, (name, value)) in keys.iter().enumerate() {
                     out.push(if i == 0 { '{' } else { ',' });
-                    go::write_json_text(name, &mut out);
+                    gotext::write_json_text(name, &mut out);
                     out.push(':');
-                    go::write_json(value, &mut out);
+                    gotext::write_json(value, &mut out);
                 }
                 out.push_str(if keys.is_empty() { "{}" } else { "}" });
                 out
@@ -138,7 +138,7 @@ impl Eq for Element {}
 
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.render(go::number))
+        f.write_str(&self.render(gotext::go_number))
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! The wording reaches clients when an applied configuration is refused.
 
-use super::go;
 use super::node::{Form, Node, Scalar};
 use super::path::Element;
+use crate::gotext;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -72,8 +72,8 @@ fn check(value: &Value, node: Node<'_>, duplicates: Duplicates, wrong: &mut Vec<
                 prefix(wrong, before, || format!(".{key}"));
             }
         }
-        (Form::List, _) => wrong.push(here(format!("expected list, got &{{{}}}", go::plain(value)))),
-        (Form::Map, _) => wrong.push(here(format!("expected map, got &{{{}}}", go::plain(value)))),
+        (Form::List, _) => wrong.push(here(format!("expected list, got &{{{}}}", gotext::go_plain(value)))),
+        (Form::Map, _) => wrong.push(here(format!("expected map, got &{{{}}}", gotext::go_plain(value)))),
     }
 }
 
@@ -85,13 +85,14 @@ fn check_scalar(value: &Value, scalar: Scalar) -> Option<String> {
         | (Scalar::Truth, Value::Bool(_))
         | (Scalar::Any, Value::Number(_) | Value::String(_) | Value::Bool(_)) => None,
         (Scalar::Numeric, _) => {
-            Some(format!("expected numeric (int or float), got {}", go::type_name(value)))
+            Some(format!("expected numeric (int or float), got {}", gotext::go_type(value)))
         }
-        (Scalar::Text, _) => {
-            Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go::syntax(value)))
-        }
-        (Scalar::Truth, _) => Some(format!("expected boolean, got &{{{}}}", go::plain(value))),
-        (Scalar::Any, _) => Some(format!("expected any scalar, got &{{{}}}", go::plain(value))),
+        (Scalar::Text, _) => Some(format!(
+            "expected string, got &value.valueUnstructured{{Value:{}}}",
+            gotext::go_syntax(value)
+        )),
+        (Scalar::Truth, _) => Some(format!("expected boolean, got &{{{}}}", gotext::go_plain(value))),
+        (Scalar::Any, _) => Some(format!("expected any scalar, got &{{{}}}", gotext::go_plain(value))),
     }
 }
 

@@ -66,6 +66,7 @@ pub(crate) fn resources() -> &'static [Resource] {
 }
 
 /// All definitions, in the order of their names.
+#[cfg(test)]
 pub(crate) fn definitions() -> &'static [Definition] {
     &INDEX.definitions
 }

@@ -129,10 +129,10 @@ impl Parser<'_> {
             let extra = quote(self.rest);
             return Err(self.message(&format!("extra text: {extra}")));
         }
-        #[allow(clippy::cast_possible_truncation)] // each has at most four digits
+        #[expect(clippy::cast_possible_truncation, reason = "each has at most four digits")]
         let date = civil::Date::new(year as i16, month as i8, day as i8);
         let Ok(date) = date else { return Err(self.message("day out of range")) };
-        #[allow(clippy::cast_possible_truncation)]
+        #[expect(clippy::cast_possible_truncation, reason = "each has two digits")]
         let at = date.at(hour as i8, minute as i8, second as i8, nanosecond);
         let local = Offset::UTC.to_timestamp(at).ok();
         Ok(local.and_then(|local| local.checked_sub(SignedDuration::from_secs(offset_s)).ok()))

@@ -1,10 +1,10 @@
 //! What every cluster has from the start.
 
 use super::create;
+use crate::builtin::rules::json::text_at;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Key;
-use crate::write::text;
 use serde_json::{Value, json};
 
 const WHO: &str = "apiserver-bootstrap";
@@ -51,7 +51,7 @@ async fn ensure(
     object: Value,
 ) -> Result<(), ApiError> {
     let Some(kind) = server.registry.find(group, version, plural) else { return Ok(()) };
-    let key = Key::new(text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
+    let key = Key::new(text_at(&object, "/metadata/namespace"), text_at(&object, "/metadata/name"));
     if server.store.get(&kind.collection, &key).is_some() {
         return Ok(());
     }

@@ -1,15 +1,14 @@
 //! Definitions of custom kinds: their names are accepted or not, their versions served or not, and a
 //! definition that is deleted takes its objects along.
 
-use super::{change, delete, garbage};
+use super::{change, delete_all, garbage};
+use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::objects::crd::{self, CLEANUP, names};
-use crate::delete::{DeleteOptions, Propagation};
 use crate::kind::{Custom, Kind, Names, Nature, Scale, Subresource};
 use crate::schema::CompiledSchema;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object, Revision};
 use crate::strategy::Part;
-use crate::write::text;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -88,10 +87,10 @@ impl Definitions {
     /// Brings one definition where it belongs. False if it must be tried again.
     async fn settle(&self, server: &Server, name: &str, object: &Object) -> bool {
         let definition = object.value();
-        let group = text(&definition, "/spec/group");
+        let group = text_at(&definition, "/spec/group");
         let mut taken = names::TakenNames::default();
         for other in self.known.values().map(|o| o.value()) {
-            if text(&other, "/spec/group") == group && text(&other, "/metadata/name") != name {
+            if text_at(&other, "/spec/group") == group && text_at(&other, "/metadata/name") != name {
                 taken.add(&other);
             }
         }
@@ -107,9 +106,9 @@ impl Definitions {
             let edit = |object: &mut Value| object["status"] = status.clone();
             return change(server, kind, &object.key, Part::Status, WHO, &edit).await.is_ok();
         }
-        let served = crd::condition_is_true(&definition, "Established")
+        let established = crd::condition_is_true(&definition, "Established")
             && crd::condition_is_true(&definition, "NamesAccepted");
-        let kinds = if served { kinds(&definition, object.revision, server) } else { Vec::new() };
+        let kinds = if established { kinds(&definition, object.revision, server) } else { Vec::new() };
         server.registry.serve(name, kinds);
         !deleting || clean_up(server, kind, &definition, &object.key).await
     }
@@ -117,7 +116,7 @@ impl Definitions {
 
 /// Deletes the objects of a definition, and lets it go when none is left. False if it must be tried again.
 async fn clean_up(server: &Server, definitions: Arc<Kind>, definition: &Value, key: &Key) -> bool {
-    let id = CollectionId::new(text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
+    let id = CollectionId::new(text_at(definition, "/spec/group"), text_at(definition, "/spec/names/plural"));
     let Ok(listing) = server.store.list(&id, None, None, None) else { return false };
     let Some(kind) = server.registry.of_collection(&id) else {
         let edit = |object: &mut Value| garbage::retain(object, "finalizers", |f| f != CLEANUP);
@@ -139,18 +138,7 @@ async fn clean_up(server: &Server, definitions: Arc<Kind>, definition: &Value, k
         // The event of this write brings the definition here again.
         return change(server, definitions, key, Part::Status, WHO, &edit).await.is_ok();
     }
-    let mut deleted = true;
-    for object in &listing.items {
-        let tree = object.value();
-        if tree.pointer("/metadata/deletionTimestamp").is_none() {
-            let options = DeleteOptions {
-                uid: Some(text(&tree, "/metadata/uid").to_owned()),
-                propagation: Some(Propagation::Background),
-                ..DeleteOptions::default()
-            };
-            deleted &= delete(server, kind.clone(), &object.key, WHO, &options).await.is_ok();
-        }
-    }
+    let deleted = delete_all(server, &kind, &listing.items, WHO).await;
     if server.store.count(&id) > 0 {
         return deleted;
     }
@@ -177,8 +165,8 @@ fn kind(definition: &Value, version: &Value, revision: Revision, server: &Server
         values.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let names = Names {
-        group: text(definition, "/spec/group").to_owned(),
-        version: text(version, "/name").to_owned(),
+        group: text_at(definition, "/spec/group").to_owned(),
+        version: text_at(version, "/name").to_owned(),
         kind: accepted("kind"),
         list_kind: accepted("listKind"),
         plural: accepted("plural"),
@@ -192,19 +180,19 @@ fn kind(definition: &Value, version: &Value, revision: Revision, server: &Server
     let same = before
         .as_ref()
         .and_then(|kind| kind.custom())
-        .filter(|custom| custom.open_api == open_api && custom.uid == text(definition, "/metadata/uid"));
+        .filter(|custom| custom.open_api == open_api && custom.uid == text_at(definition, "/metadata/uid"));
     let (schema, since) = match same {
         Some(custom) => (custom.schema.clone(), custom.since),
         None => (Arc::new(CompiledSchema::read(&open_api)), revision),
     };
     let scale = version.pointer("/subresources/scale").map(|scale| Scale {
-        spec: text(scale, "/specReplicasPath").to_owned(),
-        status: text(scale, "/statusReplicasPath").to_owned(),
+        spec: text_at(scale, "/specReplicasPath").to_owned(),
+        status: text_at(scale, "/statusReplicasPath").to_owned(),
         selector: scale.get("labelSelectorPath").and_then(Value::as_str).map(str::to_owned),
     });
     let custom = Custom {
-        definition: text(definition, "/metadata/name").to_owned(),
-        uid: text(definition, "/metadata/uid").to_owned(),
+        definition: text_at(definition, "/metadata/name").to_owned(),
+        uid: text_at(definition, "/metadata/uid").to_owned(),
         storage_version: crd::storage_version(definition).unwrap_or_default().to_owned(),
         storage_schema: storage_schema(definition, version),
         status: version.pointer("/subresources/status").is_some(),
@@ -221,7 +209,7 @@ fn kind(definition: &Value, version: &Value, revision: Revision, server: &Server
     let subresources = subresources(&names, &custom);
     let verbs = VERBS.iter().map(|verb| (*verb).to_owned()).collect();
     let collection = CollectionId::new(&names.group, &names.plural);
-    let namespaced = text(definition, "/spec/scope") == "Namespaced";
+    let namespaced = text_at(definition, "/spec/scope") == "Namespaced";
     Kind::new(names, namespaced, verbs, subresources, collection, Nature::Custom(Box::new(custom)))
 }
 

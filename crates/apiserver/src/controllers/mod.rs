@@ -17,7 +17,8 @@ mod garbage;
 mod namespaces;
 mod protection;
 
-use crate::delete::{self, DeleteOptions};
+use crate::builtin::rules::json::text_at;
+use crate::delete::{self, DeleteOptions, Propagation};
 use crate::kind::Kind;
 use crate::negotiate::Accept;
 use crate::options::{FieldValidation, WriteOptions};
@@ -40,10 +41,12 @@ const RETRY: Duration = Duration::from_secs(1);
 /// until the server is gone.
 pub(crate) async fn start(server: &Arc<Server>) {
     let mut state = Controllers::default();
-    let position = state.start(server).await;
+    let mut position = state.start(server).await;
     if let Err(error) = bootstrap::run(server).await {
         tracing::error!(%error, "cannot make what every cluster has");
     }
+    // The default account is part of what every cluster has: without it the first pod would be refused.
+    while state.catch_up(server, &mut position).await {}
     tokio::spawn(run(Arc::downgrade(server), state, position));
 }
 
@@ -53,29 +56,13 @@ async fn run(server: Weak<Server>, mut state: Controllers, mut position: Revisio
     drop(strong);
     loop {
         let Some(strong) = server.upgrade() else { return };
-        match strong.store.events_after(position) {
-            Ok(events) => {
-                for (id, event) in &events {
-                    position = event.revision;
-                    state.observe(&strong, id, event);
-                }
-                if !events.is_empty() || state.due {
-                    state.due = false;
-                    state.act(&strong).await;
-                    continue;
-                }
-            }
-            // Too far behind: look at everything afresh.
-            Err(_) => {
-                state = Controllers::default();
-                position = state.start(&strong).await;
-                continue;
-            }
+        if state.catch_up(&strong, &mut position).await {
+            continue;
         }
         let retrying = state.is_retrying();
         drop(strong);
         tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return },
+            more = changes.changed() => if more.is_err() { return },
             () = tokio::time::sleep(RETRY), if retrying => state.due = true,
         }
     }
@@ -109,6 +96,26 @@ impl Controllers {
         }
         self.act(server).await;
         revision
+    }
+
+    /// Observes what has happened since, and does what follows from it; false if there was nothing.
+    async fn catch_up(&mut self, server: &Arc<Server>, position: &mut Revision) -> bool {
+        let Ok(events) = server.store.events_after(*position) else {
+            // Too far behind: look at everything afresh.
+            *self = Controllers::default();
+            *position = self.start(server).await;
+            return true;
+        };
+        if events.is_empty() && !self.due {
+            return false;
+        }
+        for (id, event) in &events {
+            *position = event.revision;
+            self.observe(server, id, event);
+        }
+        self.due = false;
+        self.act(server).await;
+        true
     }
 
     fn observe(&mut self, server: &Arc<Server>, id: &CollectionId, event: &Event) {
@@ -205,6 +212,23 @@ async fn change(
         Err(error) if error.code != 404 => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Deletes those of these objects that are not on their way out already. False if one could not be.
+async fn delete_all(server: &Server, kind: &Arc<Kind>, objects: &[Arc<Object>], who: &str) -> bool {
+    let mut deleted = true;
+    for object in objects {
+        let tree = object.value();
+        if tree.pointer("/metadata/deletionTimestamp").is_none() {
+            let options = DeleteOptions {
+                uid: Some(text_at(&tree, "/metadata/uid").to_owned()),
+                propagation: Some(Propagation::Background),
+                ..DeleteOptions::default()
+            };
+            deleted &= delete(server, kind.clone(), &object.key, who, &options).await.is_ok();
+        }
+    }
+    deleted
 }
 
 /// Deletes an object if it still is the one meant; that it is gone, or another, is fine.

@@ -1,13 +1,12 @@
 //! Namespaces: each active one has a default account and the CA's certificate; a terminating one is
 //! emptied, and ends when nothing is left in it.
 
-use super::{change, create, delete};
-use crate::delete::{DeleteOptions, Propagation};
+use super::{change, create, delete_all};
+use crate::builtin::rules::json::text_at;
 use crate::kind::Kind;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object};
 use crate::strategy::Part;
-use crate::write::text;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -107,7 +106,7 @@ async fn furnish(server: &Server, name: &str) -> bool {
         ("configmaps", certificate, "root-ca-cert-publisher"),
     ] {
         let Some(kind) = server.registry.find("", "v1", plural) else { continue };
-        let key = Key::new(name, text(&object, "/metadata/name"));
+        let key = Key::new(name, text_at(&object, "/metadata/name"));
         match server.store.get(&kind.collection, &key) {
             None => furnished &= create(server, kind, &key, object, who).await.is_ok(),
             Some(found) if plural == "configmaps" => {
@@ -163,17 +162,7 @@ async fn empty(server: &Server, name: &str) -> bool {
 
 async fn clear(server: &Server, kind: &Arc<Kind>, namespace: &str, remaining: &mut Remaining) {
     let Ok(listing) = server.store.list(&kind.collection, Some(namespace), None, None) else { return };
-    for object in &listing.items {
-        let tree = object.value();
-        if tree.pointer("/metadata/deletionTimestamp").is_none() {
-            let options = DeleteOptions {
-                uid: Some(text(&tree, "/metadata/uid").to_owned()),
-                propagation: Some(Propagation::Background),
-                ..DeleteOptions::default()
-            };
-            remaining.failed |= delete(server, kind.clone(), &object.key, WHO, &options).await.is_err();
-        }
-    }
+    remaining.failed |= !delete_all(server, kind, &listing.items, WHO).await;
     let Ok(listing) = server.store.list(&kind.collection, Some(namespace), None, None) else { return };
     if listing.items.is_empty() {
         return;

@@ -2,10 +2,10 @@
 //! are being deleted and nobody uses them.
 
 use super::{Work, change, garbage};
+use crate::builtin::rules::json::text_at;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object};
 use crate::strategy::Part;
-use crate::write::text;
 use serde_json::Value;
 
 const CLAIM: &str = "kubernetes.io/pvc-protection";
@@ -71,7 +71,7 @@ fn is_used(server: &Server, claim: &Key) -> bool {
         return false;
     };
     pods.items.iter().map(|pod| pod.value()).any(|pod| {
-        let ended = matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed");
+        let ended = matches!(text_at(&pod, "/status/phase"), "Succeeded" | "Failed");
         let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array).into_iter().flatten();
         let mut claims = volumes.filter_map(|v| v.pointer("/persistentVolumeClaim/claimName")?.as_str());
         !ended && claims.any(|name| name == &*claim.name)

@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
 }
 
 /// What fits no signed integer is a float to Go.
-#[allow(clippy::cast_precision_loss)] // as in Go
+#[expect(clippy::cast_precision_loss, reason = "as in Go")]
 pub(super) fn unsigned(int: u64) -> Value {
     i64::try_from(int).map_or_else(|_| Value::from(int as f64), Value::from)
 }
@@ -148,21 +148,6 @@ pub(super) fn number(float: f64) -> Value {
 fn whole(float: f64) -> Option<i64> {
     // Up to here floats and integers correspond one to one.
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    #[allow(clippy::cast_possible_truncation)] // in range, and whole
+    #[expect(clippy::cast_possible_truncation, reason = "in range, and whole")]
     (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64)
-}
-
-/// Turns whole floats into integers, in a tree that was not read by this module.
-pub(crate) fn normalise_numbers(value: &mut Value) {
-    match value {
-        Value::Number(number) => {
-            let float = number.as_f64().filter(|_| number.is_f64());
-            if let Some(int) = float.and_then(whole) {
-                *number = int.into();
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(normalise_numbers),
-        Value::Object(map) => map.values_mut().for_each(normalise_numbers),
-        _ => {}
-    }
 }

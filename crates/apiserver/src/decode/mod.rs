@@ -12,11 +12,11 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use json::normalise_numbers;
-
 use crate::field::go_quote;
+use crate::gotext::json_type;
 use crate::status::ApiError;
 use serde_json::Value;
+use std::fmt::Write as _;
 
 /// How deep objects may be nested.
 pub(crate) const MAX_DEPTH: usize = 120;
@@ -115,13 +115,13 @@ fn identity(value: &Value) -> Result<(&str, &str), String> {
     let map = match value {
         Value::Object(map) => map,
         Value::Null => return Ok(("", "")),
-        other => return Err(format!("{prefix} {} into Go value of type {TYPE}", name_of(other))),
+        other => return Err(format!("{prefix} {} into Go value of type {TYPE}", json_type(other))),
     };
     let text = |name: &str| match map.get(name) {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text.as_str()),
         Some(other) => {
-            Err(format!("{prefix} {} into Go struct field .{name} of type string", name_of(other)))
+            Err(format!("{prefix} {} into Go struct field .{name} of type string", json_type(other)))
         }
     };
     Ok((text("apiVersion")?, text("kind")?))
@@ -162,26 +162,6 @@ pub(crate) fn cannot_handle(kind: &str, version: &str, wanted_kind: &str, why: &
     ApiError::bad_request(format!("{kind} in version {version} cannot be handled as a {wanted_kind}: {why}"))
 }
 
-/// 400 for `fieldValidation=Strict`: repeated fields as decoding found them, then unknown ones by path.
-/// None if there is nothing to refuse.
-pub(crate) fn strict_error(
-    kind: &str,
-    version: &str,
-    decoded: &Decoded,
-    unknown: &[String],
-) -> Option<ApiError> {
-    let mut sentences = decoded.strict_errors.clone();
-    sentences.extend(unknown.iter().map(|path| unknown_field(path)));
-    let why = format!("strict decoding error: {}", sentences.join(", "));
-    (!sentences.is_empty()).then(|| cannot_handle(kind, version, kind, &why))
-}
-
-/// The warnings that `fieldValidation=Warn` gives for the same.
-pub(crate) fn strict_warnings(decoded: &Decoded, unknown: &[String]) -> Vec<String> {
-    let unknown = unknown.iter().map(|path| unknown_field(path));
-    decoded.warnings.iter().cloned().chain(unknown).collect()
-}
-
 /// `unknown field "spec.x"`. The path is not escaped.
 pub(crate) fn unknown_field(path: &str) -> String {
     format!("unknown field \"{path}\"")
@@ -195,19 +175,12 @@ fn summary(body: &[u8]) -> String {
         None => "<empty>".to_owned(),
         Some(b'{') => format!("{}{more}", String::from_utf8_lossy(head)),
         Some(_) => {
-            let hex: String = head.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{hex}{more}")
+            let mut hex = String::new();
+            for byte in head {
+                // Writing to a String cannot fail.
+                let _ = write!(hex, "{byte:02x}");
+            }
+            hex + more
         }
-    }
-}
-
-fn name_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }

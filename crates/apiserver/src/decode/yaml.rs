@@ -247,7 +247,7 @@ fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, 
     match (tag.suffix(), resolved) {
         ("int", int @ (Scalar::Int(_) | Scalar::Uint(_))) => Ok(int),
         ("float", float @ Scalar::Float(_)) => Ok(float),
-        #[allow(clippy::cast_precision_loss)] // a float is what was asked for
+        #[expect(clippy::cast_precision_loss, reason = "a float is what was asked for")]
         ("float", Scalar::Int(int)) => Ok(Scalar::Float(int as f64)),
         ("bool", flag @ Scalar::Bool(_)) => Ok(flag),
         ("null", _) => Ok(Scalar::Null),

@@ -21,19 +21,8 @@ use std::collections::BTreeMap;
 /// Text that is static for built-in kinds.
 pub(crate) type Text = Cow<'static, str>;
 
-/// The verbs of a built-in kind that has all of them, in discovery's order.
-pub(crate) const BUILTIN_VERBS: [&str; 8] =
-    ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-
-/// The verbs of a custom kind, in discovery's order.
-pub(crate) const CUSTOM_VERBS: [&str; 8] =
-    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-
 /// The verbs of a custom kind whose definition is being deleted.
 pub(crate) const TERMINATING_VERBS: [&str; 5] = ["delete", "deletecollection", "get", "list", "watch"];
-
-/// The verbs of `status` and `scale`.
-pub(crate) const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// A resource served in one version.
 #[derive(Clone, Debug)]

@@ -1,6 +1,17 @@
 use super::*;
 use proptest::prelude::*;
 
+/// The verbs of a built-in kind that has all of them, in discovery's order.
+const BUILTIN_VERBS: [&str; 8] =
+    ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// The verbs of a custom kind, in discovery's order.
+const CUSTOM_VERBS: [&str; 8] =
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+
+/// The verbs of `status` and `scale`.
+const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
+
 fn texts(texts: &[&'static str]) -> Vec<Text> {
     texts.iter().map(|text| Cow::Borrowed(*text)).collect()
 }

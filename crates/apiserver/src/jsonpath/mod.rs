@@ -68,11 +68,6 @@ impl JsonPath {
         parse::parse(text).map(|nodes| JsonPath { nodes }).map_err(BadPath)
     }
 
-    /// Every value the path leads to.
-    pub(crate) fn find<'a>(&'a self, object: &'a Value) -> Result<Vec<&'a Value>, Unresolved> {
-        walk(vec![object], &self.nodes)
-    }
-
     /// The first value the path leads to, if any.
     pub(crate) fn first<'a>(&'a self, object: &'a Value) -> Option<&'a Value> {
         // Plain field paths, by far the most, need no lists.

@@ -4,7 +4,8 @@
 //! an operation without `value` carries `null`; `test` of an absent member against `null` holds; the
 //! part of a path before its first `/` is ignored.
 
-use super::{PatchError, type_name};
+use super::PatchError;
+use crate::gotext::json_type;
 use serde_json::{Map, Value};
 
 /// How many operations a patch may have.
@@ -45,7 +46,7 @@ fn decode(patch: &Value, checked: bool) -> Result<&[Value], PatchError> {
         ("", "jsonpatch.Patch", "jsonpatch.Operation")
     };
     let refuse = |value: &Value, of: &str| {
-        let found = type_name(value);
+        let found = json_type(value);
         PatchError::Malformed(format!("{prefix}json: cannot unmarshal {found} into Go {of}"))
     };
     let operations = match patch {

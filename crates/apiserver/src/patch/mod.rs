@@ -13,6 +13,7 @@ pub(crate) mod strategic;
 #[cfg(test)]
 mod tests;
 
+use crate::gotext::json_type;
 use crate::jsonpath;
 use crate::status::ApiError;
 use serde_json::Value;
@@ -53,25 +54,13 @@ impl From<PatchError> for ApiError {
     }
 }
 
-/// What Go calls the type of a value when it refuses to decode it.
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 /// Refuses a body that is neither an object nor `null`, in the words of Go's decoder.
 fn check_object(patch: &Value, prefix: &str) -> Result<(), PatchError> {
     match patch {
         Value::Object(_) | Value::Null => Ok(()),
         other => Err(PatchError::Malformed(format!(
             "{prefix}json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            type_name(other)
+            json_type(other)
         ))),
     }
 }

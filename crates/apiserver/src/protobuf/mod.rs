@@ -274,8 +274,7 @@ impl Decoder {
         self.values_left = self.values_left.checked_sub(1).ok_or_else(exhausted)?;
         Ok(match (form(schema), content) {
             (Form::Bool, Wire::Varint(value)) => (value != 0).into(),
-            // Go cuts off what does not fit.
-            #[allow(clippy::cast_possible_truncation)]
+            #[expect(clippy::cast_possible_truncation, reason = "Go cuts off what does not fit")]
             (Form::Int32, Wire::Varint(value)) => (value as i32).into(),
             (Form::Int64, Wire::Varint(value)) => value.cast_signed().into(),
             (Form::Float, Wire::Fixed64(bits)) => float(bits)?,

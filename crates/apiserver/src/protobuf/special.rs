@@ -37,7 +37,7 @@ pub(super) fn int_or_string(message: &[u8]) -> Result<Value, Malformed> {
         }
     }
     match kind {
-        #[allow(clippy::cast_possible_truncation)] // Go cuts off what does not fit.
+        #[expect(clippy::cast_possible_truncation, reason = "go cuts off what does not fit")]
         0 => Ok((int as i32).into()),
         1 => Ok(text.into()),
         _ => Err(Malformed::new("impossible IntOrString.Type")),
@@ -53,7 +53,7 @@ pub(super) fn timestamp(message: &[u8], precision: Precision) -> Result<Value, M
     while let Some((number, content)) = reader.field()? {
         match (number, content) {
             (1, Wire::Varint(value)) => seconds = value.cast_signed(),
-            #[allow(clippy::cast_possible_truncation)] // Go cuts off what does not fit.
+            #[expect(clippy::cast_possible_truncation, reason = "go cuts off what does not fit")]
             (2, Wire::Varint(value)) => nanos = value as i32,
             (1 | 2, other) => return Err(wrong_type(other, "Timestamp")),
             _ => {}

@@ -3,10 +3,16 @@
 //! Kubernetes enforces a fixed list of formats and ignores all others. What each accepts is defined by
 //! Go's parsers (`net`, `net/mail`, `net/url`, `time`), which are followed here, their leniency included.
 
+mod duration;
+mod uri;
+
+pub(crate) use duration::{parse_duration, parse_go_duration};
+
 use super::Type;
 use regex::Regex;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
+use uri::is_request_uri;
 
 /// A string format that is enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,12 +126,12 @@ impl Format {
 macro_rules! pattern {
     ($name:ident, $text:expr) => {
         static $name: LazyLock<Regex> = LazyLock::new(|| {
-            // Every pattern in this file is a constant and is compiled by a test.
-            #[allow(clippy::expect_used)]
+            // Every pattern of formats is a constant and is compiled by a test.
             Regex::new($text).expect("constant pattern")
         });
     };
 }
+use pattern;
 
 pattern!(UUID, "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$");
 pattern!(UUID3, "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$");
@@ -203,75 +209,6 @@ fn is_mac(text: &str) -> bool {
     fine && matches!(octets, 6 | 8 | 20)
 }
 
-/// What `url.ParseRequestURI` takes: an absolute path, or a URI with a scheme, no control characters.
-fn is_request_uri(text: &str) -> bool {
-    if text.is_empty() || text.bytes().any(|b| b < 0x20 || b == 0x7f) {
-        return false;
-    }
-    if text == "*" {
-        return true;
-    }
-    let (scheme, rest) = match split_scheme(text) {
-        Some(parts) => parts,
-        None => return false,
-    };
-    let (rest, query_free) = rest.split_once('?').map_or((rest, true), |(rest, _)| (rest, false));
-    if !rest.starts_with('/') {
-        // `mailto:a@b` is opaque and taken as it is.
-        return !scheme.is_empty() && (!rest.is_empty() || query_free);
-    }
-    let (authority, path) = match rest.strip_prefix("//") {
-        Some(after) if !scheme.is_empty() || !rest.starts_with("///") => {
-            after.find('/').map_or((after, ""), |slash| after.split_at(slash))
-        }
-        _ => ("", rest),
-    };
-    is_authority(authority) && valid_escapes(path)
-}
-
-/// Splits off a scheme; the scheme is empty if there is none. None if the text cannot have one.
-fn split_scheme(text: &str) -> Option<(&str, &str)> {
-    for (index, byte) in text.bytes().enumerate() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' => {}
-            b'0'..=b'9' | b'+' | b'-' | b'.' if index > 0 => {}
-            b':' => return (index > 0).then(|| (&text[..index], &text[index + 1..])),
-            _ => break,
-        }
-    }
-    Some(("", text))
-}
-
-fn is_authority(authority: &str) -> bool {
-    let (user, host) = match authority.rsplit_once('@') {
-        Some((user, host)) => (user, host),
-        None => ("", authority),
-    };
-    let user_byte = |b: u8| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b);
-    if !user.bytes().all(user_byte) || !valid_escapes(user) {
-        return false;
-    }
-    let port_start = match host.strip_prefix('[') {
-        Some(inner) => match inner.find(']') {
-            Some(end) => end + 2,
-            None => return false,
-        },
-        None => host.find(':').unwrap_or(host.len()),
-    };
-    let (name, port) = host.split_at(port_start);
-    let port_fine =
-        port.is_empty() || port.strip_prefix(':').is_some_and(|p| p.bytes().all(|b| b.is_ascii_digit()));
-    let host_byte = |b: u8| b >= 0x80 || b.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:[]<>\"%".contains(&b);
-    port_fine && name.bytes().all(host_byte) && valid_escapes(name)
-}
-
-fn valid_escapes(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.iter().enumerate().filter(|(_, byte)| **byte == b'%').all(|(index, _)| {
-        bytes.get(index + 1..index + 3).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit))
-    })
-}
-
 fn is_isbn10(text: &str) -> bool {
     let digits = without_spaces_and_dashes(text);
     let [body @ .., last] = digits.as_slice() else { return false };
@@ -284,7 +221,7 @@ fn is_isbn10(text: &str) -> bool {
         _ => return false,
     };
     let sum: u32 = (1..).zip(body).map(|(weight, digit)| weight * u32::from(digit - b'0')).sum();
-    (sum + 10 * check) % 11 == 0
+    (sum + 10 * check).is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {
@@ -294,7 +231,7 @@ fn is_isbn13(text: &str) -> bool {
     }
     let sum: u32 =
         [1, 3].into_iter().cycle().zip(&digits).map(|(weight, digit)| weight * u32::from(digit - b'0')).sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 fn without_spaces_and_dashes(text: &str) -> Vec<u8> {
@@ -312,7 +249,7 @@ fn is_credit_card(text: &str) -> bool {
             value / 10 + value % 10
         })
         .sum();
-    CREDIT_CARD.is_match(&digits) && luhn % 10 == 0
+    CREDIT_CARD.is_match(&digits) && luhn.is_multiple_of(10)
 }
 
 /// `2006-01-02`, a day that exists.
@@ -335,82 +272,6 @@ fn is_date_time(text: &str) -> bool {
         && TIME
             .captures(time)
             .is_some_and(|parts| &parts[1] <= "23" && &parts[2] <= "59" && &parts[3] <= "59")
-}
-
-/// Nanoseconds of a duration as Go writes it (`1h30m`, `-1.5s`), or with units in words (`3 days`).
-pub(crate) fn parse_duration(text: &str) -> Option<i128> {
-    parse_go_duration(text).or_else(|| parse_worded_duration(text))
-}
-
-/// Nanoseconds of a duration as `time.ParseDuration` reads it.
-pub(crate) fn parse_go_duration(text: &str) -> Option<i128> {
-    let (negative, mut rest) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    if rest == "0" {
-        return Some(0);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut total: i128 = 0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (number, after) = rest.split_at(digits);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-            return None;
-        }
-        let unit_len = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
-        let (unit, next) = after.split_at(unit_len);
-        let scale: i128 = match unit {
-            "ns" => 1,
-            "us" | "µs" | "μs" => 1_000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "m" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            _ => return None,
-        };
-        let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-        total = total.checked_add(whole.checked_mul(scale)?)?;
-        let mut unit_value = scale;
-        for digit in fraction.bytes() {
-            unit_value /= 10;
-            total = total.checked_add(unit_value * i128::from(digit - b'0'))?;
-        }
-        rest = next;
-    }
-    let limit = i128::from(i64::MAX) + i128::from(negative);
-    (total <= limit).then_some(if negative { -total } else { total })
-}
-
-fn parse_worded_duration(text: &str) -> Option<i128> {
-    pattern!(WORDED, r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)");
-    const UNITS: [(&[&str], i128); 8] = [
-        (&["ns", "nano"], 1),
-        (&["us", "µs", "micro"], 1_000),
-        (&["ms", "milli"], 1_000_000),
-        (&["s", "sec"], 1_000_000_000),
-        (&["m", "min"], 60_000_000_000),
-        (&["h", "hr", "hour"], 3_600_000_000_000),
-        (&["d", "day"], 86_400_000_000_000),
-        (&["w", "wk", "week"], 604_800_000_000_000),
-    ];
-    let mut total = None;
-    for found in WORDED.captures_iter(text) {
-        let factor: i64 = found[1].parse().ok()?;
-        let unit = found[2].to_lowercase();
-        for (names, scale) in UNITS {
-            let prefixed = names.last().is_some_and(|last| unit.starts_with(last));
-            if prefixed || names.contains(&unit.as_str()) {
-                total = Some(total.unwrap_or(0) + i128::from(factor) * scale);
-            }
-        }
-    }
-    total
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The Go type `ObjectMeta`, as far as decoding JSON into it and writing it back goes.
 
 use crate::field::Path;
+use crate::gotext::json_type;
 use serde_json::{Map, Value};
 
 /// A Go type that JSON is decoded into.
@@ -112,10 +113,10 @@ pub(super) fn decode(
     unknown: &mut Vec<String>,
 ) -> Result<Value, String> {
     let mut decoder = Decoder { unknown, owner: "", fields: Vec::new(), error: None };
-    let decoded = decoder.value(value, shape, at);
+    let written = decoder.value(value, shape, at);
     match decoder.error {
         Some(error) => Err(error),
-        None => Ok(decoded.unwrap_or_else(|| Value::Object(Map::new()))),
+        None => Ok(written.unwrap_or_else(|| Value::Object(Map::new()))),
     }
 }
 
@@ -161,7 +162,7 @@ impl Decoder<'_> {
                 Some(self.structure(map, owner, fields, always, at))
             }
             (shape, value) => {
-                self.mismatch(json_kind(value), shape);
+                self.mismatch(json_type(value), shape);
                 None
             }
         }
@@ -226,16 +227,5 @@ fn empty(shape: &Shape) -> Value {
             Value::Object(always.iter().map(|name| ((*name).to_owned(), "".into())).collect())
         }
         _ => Value::Null,
-    }
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }

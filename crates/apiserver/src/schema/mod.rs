@@ -91,6 +91,10 @@ impl Deref for CompiledSchema {
 
 /// The shape of a value.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "keywords of the schema language, independent of each other"
+)]
 pub(crate) struct Schema {
     /// The JSON type; none where any type, or int-or-string, may stand.
     pub kind: Option<Type>,
@@ -117,6 +121,7 @@ pub(crate) struct Schema {
     /// Value checks; boxed because most nodes have none.
     pub checks: Option<Box<Checks>>,
     /// What the built-in Go type says of each field beyond its shape, by JSON name.
+    #[expect(clippy::box_collection, reason = "most nodes have none, and there are thousands of nodes")]
     pub members: Option<Box<BTreeMap<String, Member>>>,
     /// The built-in Go type; none in custom kinds.
     pub go: Option<GoType>,
@@ -290,6 +295,7 @@ impl Compiled {
 
 /// One `x-kubernetes-validations` entry.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "the names are those of Kubernetes")]
 pub(crate) struct Rule {
     pub rule: String,
     pub message: Option<String>,

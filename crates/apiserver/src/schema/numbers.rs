@@ -57,7 +57,7 @@ pub(super) fn check(
 }
 
 /// Compares as Kubernetes does: integers as such if the limit is one, else as floats.
-#[allow(clippy::cast_possible_truncation)]
+#[expect(clippy::cast_possible_truncation, reason = "a typed limit is a whole number in range")]
 fn compare(number: GoNumber, limit: f64, typed: bool) -> (String, std::cmp::Ordering) {
     match number {
         GoNumber::Int(int) if typed => {
@@ -68,7 +68,7 @@ fn compare(number: GoNumber, limit: f64, typed: bool) -> (String, std::cmp::Orde
     }
 }
 
-#[allow(clippy::cast_possible_truncation)]
+#[expect(clippy::cast_possible_truncation, reason = "a typed limit is a whole number in range")]
 fn check_multiple(number: GoNumber, factor: f64, typed: bool, complain: &mut dyn FnMut(Complaint)) {
     let (multiple, shown) = match number {
         GoNumber::Int(int) if typed => {
@@ -93,7 +93,7 @@ pub(super) fn is_json_integer(float: f64) -> bool {
     }
     let difference = (float - float.trunc()).abs();
     let size = float.abs() + float.trunc().abs();
-    float == float.trunc() || difference < 1e-9 * size
+    difference == 0.0 || difference < 1e-9 * size
 }
 
 /// The range of a number's type and format.
@@ -103,7 +103,7 @@ struct Range<'a> {
 }
 
 impl Range<'_> {
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as Go converts")]
     fn holds(&self, number: GoNumber) -> bool {
         match (self.kind, number) {
             (Some(Type::Integer), GoNumber::Int(int)) => self.format != "int32" || i32::try_from(int).is_ok(),

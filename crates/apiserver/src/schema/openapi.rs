@@ -1,4 +1,6 @@
 //! The `OpenAPI` v3 form of a custom kind, as `/openapi/v3/apis/<group>/<version>` serves it.
+//!
+//! Descriptions are those that the definition's author wrote; what Kubernetes adds to every kind has none.
 
 use super::read::{array, flag};
 use serde_json::{Map, Value, json};
@@ -10,50 +12,34 @@ pub(crate) struct PublishedKind<'a> {
     pub version: &'a str,
     pub kind: &'a str,
     pub list_kind: &'a str,
-    pub plural: &'a str,
     /// The JSON paths of `selectableFields`.
     pub selectable_fields: &'a [&'a str],
 }
 
-// What follows is served by every Kubernetes API server; `kubectl explain` prints it.
-const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
-const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
-const METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
-const LIST_METADATA: &str = "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
-const EMBEDDED_API_VERSION: &str = "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
-const EMBEDDED_KIND: &str = "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
-const CONVENTIONS: &str =
-    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
-
 /// The entries of `components.schemas` for a kind and its list. `schema` is the version's
 /// `openAPIV3Schema`, which must have passed [`super::check_crd_schema`].
 pub(crate) fn publish(schema: Option<&Value>, kind: &PublishedKind<'_>) -> Map<String, Value> {
-    let mut object = match schema {
-        Some(Value::Object(map)) => {
-            let mut object = published(map);
-            set_meta(&mut object, API_VERSION, KIND);
-            object
-        }
-        _ => {
-            let mut object = Map::new();
-            object.insert("type".to_owned(), "object".into());
-            object
-        }
+    let mut object = if let Some(Value::Object(map)) = schema {
+        let mut object = published(map);
+        set_meta(&mut object);
+        object
+    } else {
+        let mut object = Map::new();
+        object.insert("type".to_owned(), "object".into());
+        object
     };
     set_identity(&mut object, kind, kind.kind);
     let name = model_name(kind, kind.kind);
     let mut list = Map::new();
     list.insert("type".to_owned(), "object".into());
-    list.insert("description".to_owned(), format!("{} is a list of {}", kind.list_kind, kind.kind).into());
     list.insert("required".to_owned(), json!(["items"]));
     let items = json!({
-        "description": format!("List of {}. More info: {CONVENTIONS}", kind.plural),
         "type": "array",
         "items": {"$ref": format!("#/components/schemas/{name}")},
     });
-    let list_meta = reference("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta", LIST_METADATA);
+    let list_meta = reference("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta");
     list.insert("properties".to_owned(), json!({"items": items}));
-    set_meta(&mut list, API_VERSION, KIND);
+    set_meta(&mut list);
     set_property(&mut list, "metadata", list_meta);
     set_identity(&mut list, kind, kind.list_kind);
     let mut components = Map::new();
@@ -96,7 +82,7 @@ fn published(map: &Map<String, Value>) -> Map<String, Value> {
         add_int_or_string(&mut out);
     }
     if flag(map, "x-kubernetes-embedded-resource") {
-        set_meta(&mut out, EMBEDDED_API_VERSION, EMBEDDED_KIND);
+        set_meta(&mut out);
         let mut required = array(&out, "required").to_vec();
         for name in ["kind", "apiVersion"] {
             if !required.iter().any(|given| given == name) {
@@ -127,11 +113,11 @@ fn add_int_or_string(out: &mut Map<String, Value>) {
     }
 }
 
-fn set_meta(schema: &mut Map<String, Value>, api_version: &str, kind: &str) {
-    set_property(schema, "apiVersion", json!({"description": api_version, "type": "string"}));
-    set_property(schema, "kind", json!({"description": kind, "type": "string"}));
-    let metadata = reference("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", METADATA);
-    set_property(schema, "metadata", metadata);
+/// Puts what every resource has in place of what the schema says of it.
+fn set_meta(schema: &mut Map<String, Value>) {
+    set_property(schema, "apiVersion", json!({"type": "string"}));
+    set_property(schema, "kind", json!({"type": "string"}));
+    set_property(schema, "metadata", reference("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
 }
 
 fn set_property(schema: &mut Map<String, Value>, name: &str, property: Value) {
@@ -141,8 +127,8 @@ fn set_property(schema: &mut Map<String, Value>, name: &str, property: Value) {
     }
 }
 
-fn reference(name: &str, description: &str) -> Value {
-    json!({"description": description, "allOf": [{"$ref": format!("#/components/schemas/{name}")}]})
+fn reference(name: &str) -> Value {
+    json!({"allOf": [{"$ref": format!("#/components/schemas/{name}")}]})
 }
 
 fn set_identity(schema: &mut Map<String, Value>, kind: &PublishedKind<'_>, name: &str) {

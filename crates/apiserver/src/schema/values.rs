@@ -429,7 +429,7 @@ fn type_names(types: &[Type]) -> String {
 }
 
 /// Equality as an enumeration has it: numbers are converted to the listed value's type.
-#[allow(clippy::cast_possible_truncation)] // as Go converts
+#[expect(clippy::cast_possible_truncation, reason = "as Go converts")]
 fn same(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) => false,

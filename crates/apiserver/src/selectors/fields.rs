@@ -25,7 +25,6 @@ struct Term {
 pub(crate) struct FieldFilter {
     checks: Vec<Check>,
     name: Option<String>,
-    namespace: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -79,13 +78,8 @@ impl FieldSelector {
                     }
                 },
             };
-            let exact = match field.as_str() {
-                "metadata.name" => Some(&mut filter.name),
-                "metadata.namespace" => Some(&mut filter.namespace),
-                _ => None,
-            };
-            if let Some(slot @ None) = exact.filter(|_| equal) {
-                *slot = Some(value.clone());
+            if equal && field == "metadata.name" && filter.name.is_none() {
+                filter.name = Some(value.clone());
             }
             filter.checks.push(Check { from, equal, value });
         }
@@ -113,11 +107,6 @@ impl FieldFilter {
     /// The only `metadata.name` that can match, if the selector says so.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
-    }
-
-    /// The only `metadata.namespace` that can match, if the selector says so.
-    pub(crate) fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
     }
 
     /// Whether this object is selected.

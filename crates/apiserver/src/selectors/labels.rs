@@ -1,7 +1,7 @@
 //! Label selectors: `a=b,c in (d,e),!f,g>1`.
 
 use super::parse::parse;
-use super::syntax::{label_key_problems, label_value_problems};
+use crate::builtin::rules::names::{label_key, label_value};
 use crate::field::{FieldError, Path};
 use crate::status::ApiError;
 use serde_json::{Map, Value};
@@ -86,11 +86,6 @@ impl LabelSelector {
         self.requirements.is_empty()
     }
 
-    /// The requirements, sorted by key.
-    pub(crate) fn requirements(&self) -> &[Requirement] {
-        &self.requirements
-    }
-
     /// Whether an object with these labels is selected; none is the same as no labels.
     pub(crate) fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
         self.requirements.iter().all(|requirement| {
@@ -146,7 +141,7 @@ impl Requirement {
             }
         }
         for (index, value) in values.iter().enumerate() {
-            let problems = label_value_problems(value);
+            let problems = label_value(value);
             if !problems.is_empty() {
                 let at = path.index(index);
                 errors.push(FieldError::invalid(&at.key(key), &value.as_str().into(), problems.join("; ")));
@@ -208,7 +203,7 @@ fn integer(text: &str) -> Option<i64> {
 }
 
 pub(super) fn check_key(key: &str, path: &Path<'_>) -> Result<(), FieldError> {
-    let problems = label_key_problems(key);
+    let problems = label_key(key);
     if problems.is_empty() {
         return Ok(());
     }

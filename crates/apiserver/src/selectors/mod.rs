@@ -8,7 +8,6 @@ mod fields;
 mod kinds;
 mod labels;
 mod parse;
-pub(crate) mod syntax;
 #[cfg(test)]
 mod tests;
 

@@ -5,8 +5,9 @@
 //! their change and wait; the thread takes all that has queued up, commits once, and then tells the store
 //! how far everything is safe. So many writers share one `fsync`, and none is answered before its own.
 
+use super::memory::Memory;
 use super::tentative::Tentative;
-use super::{CollectionId, Fate, Key, Object, Revision, Store};
+use super::{CollectionId, Fate, Key, Object, Revision};
 use bytes::Bytes;
 use redb::backends::FileBackend;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
@@ -14,7 +15,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// Objects by `collection NUL namespace NUL name`: revision and JSON.
@@ -80,59 +81,49 @@ struct Change {
     fate: Fate,
 }
 
-/// The open file and the way to its writing thread. When it is dropped, the file is closed in good order,
-/// and can be opened again.
+/// The way to the thread that writes the file. When it is dropped, the file is closed in good order, and
+/// can be opened again.
 pub(crate) struct Disk {
-    database: Arc<Database>,
     /// Taken when the disk is dropped, which ends the thread.
     queue: Option<Sender<Change>>,
-    /// Handed to the thread when it starts.
-    incoming: Mutex<Option<Receiver<Change>>>,
-    writer: Mutex<Option<JoinHandle<()>>>,
+    writer: Option<JoinHandle<()>>,
     failure: Arc<Mutex<Option<String>>>,
 }
 
-impl Disk {
-    pub(super) fn open(directory: &Path) -> Result<(Disk, Loaded), DiskError> {
-        let unusable = |source| DiskError::Directory { path: directory.to_owned(), source };
-        std::fs::create_dir_all(directory).map_err(unusable)?;
-        let path = directory.join("store.redb");
-        let unreadable = |source: redb::Error| match source {
-            redb::Error::DatabaseAlreadyOpen => DiskError::InUse { path: path.clone() },
-            // That is how `redb` says that a file is none of its own, or not all of one.
-            redb::Error::Io(source)
-                if !matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
-            {
-                unusable(source)
-            }
-            other => DiskError::Unreadable { path: path.clone(), source: Box::new(other) },
-        };
-        let file = open_private(&path).map_err(unusable)?;
-        let file = FileBackend::new(file).map_err(|e| unreadable(e.into()))?;
-        let file = Tentative::new(file).map_err(unusable)?;
-        let database =
-            Database::builder().create_with_backend(file.clone()).map_err(|e| unreadable(e.into()))?;
-        let loaded = load(&database, &path, &unreadable)?;
-        file.settle().map_err(unusable)?;
-        let (queue, incoming) = channel();
-        let disk = Disk {
-            database: Arc::new(database),
-            queue: Some(queue),
-            incoming: Mutex::new(Some(incoming)),
-            writer: Mutex::default(),
-            failure: Arc::default(),
-        };
-        Ok((disk, loaded))
-    }
-
-    /// Starts the writing thread, which ends when the store is dropped.
-    pub(super) fn start(&self, store: Weak<Store>) {
-        let incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (database, failure) = (self.database.clone(), self.failure.clone());
-        if let Some(incoming) = incoming {
-            let thread = std::thread::spawn(move || write_groups(&database, &incoming, &store, &failure));
-            *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+/// Opens the file of a directory and reads it.
+pub(super) fn open(directory: &Path) -> Result<(Database, Loaded), DiskError> {
+    let unusable = |source| DiskError::Directory { path: directory.to_owned(), source };
+    std::fs::create_dir_all(directory).map_err(unusable)?;
+    let path = directory.join("store.redb");
+    let unreadable = |source: redb::Error| match source {
+        redb::Error::DatabaseAlreadyOpen => DiskError::InUse { path: path.clone() },
+        // That is how `redb` says that a file is none of its own, or not all of one.
+        redb::Error::Io(source)
+            if !matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
+        {
+            unusable(source)
         }
+        other => DiskError::Unreadable { path: path.clone(), source: Box::new(other) },
+    };
+    let file = open_private(&path).map_err(unusable)?;
+    let file = FileBackend::new(file).map_err(|e| unreadable(e.into()))?;
+    let file = Tentative::new(file).map_err(unusable)?;
+    let database = Database::builder().create_with_backend(file.clone()).map_err(|e| unreadable(e.into()))?;
+    let loaded = load(&database, &path, &unreadable)?;
+    file.settle().map_err(unusable)?;
+    Ok((database, loaded))
+}
+
+impl Disk {
+    /// Starts the writing thread, which tells `memory` how far everything is safe.
+    pub(super) fn start(database: Database, memory: Arc<Memory>) -> Disk {
+        let (queue, incoming) = channel();
+        let failure = Arc::default();
+        let shared = Arc::clone(&failure);
+        // Asked here, where nothing can have been written yet.
+        let safe = memory.read().revision;
+        let writer = std::thread::spawn(move || write_groups(&database, &incoming, &memory, safe, &shared));
+        Disk { queue: Some(queue), writer: Some(writer), failure }
     }
 
     pub(super) fn enqueue(&self, id: &CollectionId, object: &Arc<Object>, fate: Fate) {
@@ -152,9 +143,8 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         self.queue = None;
-        let thread = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // The thread itself drops the store if everybody else let go of it during a commit.
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+        if let Some(thread) = self.writer.take() {
+            // Should it have panicked, there is nothing left to do here.
             let _ = thread.join();
         }
     }
@@ -220,25 +210,24 @@ fn prepare(database: &Database) -> Result<(), redb::Error> {
 fn write_groups(
     database: &Database,
     incoming: &Receiver<Change>,
-    store: &Weak<Store>,
+    memory: &Memory,
+    mut safe: Revision,
     failure: &Mutex<Option<String>>,
 ) {
-    let mut safe = store.upgrade().map_or(0, |s| s.revision());
     while let Ok(first) = incoming.recv() {
         let group: Vec<Change> = std::iter::once(first).chain(incoming.try_iter()).collect();
         let last = group.last().map_or(safe, |change| change.object.revision);
         let written = write_group(database, &group, last);
-        let Some(store) = store.upgrade() else { return };
         let set = |to| *failure.lock().unwrap_or_else(PoisonError::into_inner) = to;
         match written {
             Ok(()) => {
                 safe = last;
-                store.made_durable(last);
+                memory.made_durable(last);
             }
             Err(error) => {
                 // New writes are refused from here on until what was queued is taken back.
                 set(Some(format!("the store's disk refused a write: {error}")));
-                store.take_back(safe);
+                memory.take_back(safe);
                 // What was queued meanwhile has been taken back as well.
                 incoming.try_iter().for_each(drop);
             }

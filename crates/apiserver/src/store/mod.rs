@@ -11,19 +11,22 @@
 //! - history is bounded by count and bytes; asking for more is [`Expired`], never a wrong answer.
 
 pub(crate) mod disk;
+mod memory;
 mod object;
 mod tentative;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use memory::Retention;
 pub(crate) use object::{Event, Key, Object, event_line};
 
 use disk::Disk;
+use memory::{Collection, Memory, State};
 use object::{Draft, Placed};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, RangeBounds as _};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::watch;
 
 /// A point in the store's history. Zero is before everything.
@@ -69,6 +72,13 @@ pub(crate) enum Refused {
     Disk(String),
 }
 
+/// What becomes of an object by a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Kept,
+    Removed,
+}
+
 /// A part of a list, as of one revision.
 #[derive(Debug)]
 pub(crate) struct Listing {
@@ -80,51 +90,9 @@ pub(crate) struct Listing {
     pub rest: usize,
 }
 
-/// How much history is kept.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Retention {
-    pub events_max: usize,
-    /// Of superseded and deleted objects.
-    pub bytes_max: usize,
-}
-
-impl Default for Retention {
-    fn default() -> Self {
-        Retention { events_max: 10_000, bytes_max: 32 << 20 }
-    }
-}
-
-/// Of so many of a collection's newest events the line is kept once it is made: a second copy of the
-/// object, for the time in which most watches ask for it.
-const LINES_KEPT: usize = 256;
-
-struct Collection {
-    objects: BTreeSet<Placed>,
-    events: VecDeque<Arc<Event>>,
-    changed: watch::Sender<Revision>,
-}
-
-impl Default for Collection {
-    fn default() -> Self {
-        Collection { objects: BTreeSet::new(), events: VecDeque::new(), changed: watch::Sender::new(0) }
-    }
-}
-
-struct State {
-    revision: Revision,
-    /// Every event up to this one has been dropped from history.
-    compacted: Revision,
-    collections: HashMap<CollectionId, Collection>,
-    /// Which collection each retained event belongs to, oldest first.
-    history: VecDeque<(Revision, CollectionId)>,
-    history_bytes: usize,
-}
-
 /// See the [module](self).
 pub(crate) struct Store {
-    state: RwLock<State>,
-    /// The newest revision that may be shown to anybody.
-    durable: watch::Sender<Revision>,
+    memory: Arc<Memory>,
     retention: Retention,
     disk: Option<Disk>,
 }
@@ -132,43 +100,28 @@ pub(crate) struct Store {
 impl Store {
     /// An empty store that lives as long as the process.
     pub(crate) fn in_memory(retention: Retention) -> Self {
-        Self::with(retention, FIRST_REVISION, HashMap::new(), None)
+        let memory = Arc::new(Memory::new(FIRST_REVISION, HashMap::new()));
+        Store { memory, retention, disk: None }
     }
 
     /// The store kept in a directory.
-    pub(crate) fn open(path: &std::path::Path, retention: Retention) -> Result<Arc<Self>, disk::DiskError> {
-        let (disk, loaded) = Disk::open(path)?;
+    pub(crate) fn open(path: &std::path::Path, retention: Retention) -> Result<Self, disk::DiskError> {
+        let (file, loaded) = disk::open(path)?;
         let mut collections: HashMap<CollectionId, Collection> = HashMap::new();
         for (id, object) in loaded.objects {
             collections.entry(id).or_default().objects.insert(Placed(Arc::new(object)));
         }
-        let store =
-            Arc::new(Self::with(retention, loaded.revision.max(FIRST_REVISION), collections, Some(disk)));
-        if let Some(disk) = &store.disk {
-            disk.start(Arc::downgrade(&store));
-        }
-        Ok(store)
+        let memory = Arc::new(Memory::new(loaded.revision.max(FIRST_REVISION), collections));
+        let disk = Some(Disk::start(file, memory.clone()));
+        Ok(Store { memory, retention, disk })
     }
 
-    fn with(
-        retention: Retention,
-        revision: Revision,
-        collections: HashMap<CollectionId, Collection>,
-        disk: Option<Disk>,
-    ) -> Self {
-        let state =
-            State { revision, compacted: revision, collections, history: VecDeque::new(), history_bytes: 0 };
-        Store { state: RwLock::new(state), durable: watch::Sender::new(revision), retention, disk }
-    }
-
-    // A panic while the lock is held cannot leave a half-made change: every change to the state below is
-    // made after all that could panic. So a poisoned lock is taken over.
     fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+        self.memory.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+        self.memory.write()
     }
 
     /// The newest revision.
@@ -178,10 +131,10 @@ impl Store {
 
     /// Waits until `revision` may be shown. At once for a store in memory.
     pub(crate) async fn shown(&self, revision: Revision) -> Result<(), Refused> {
-        if self.disk.is_none() || *self.durable.borrow() >= revision {
+        if self.disk.is_none() || *self.memory.durable.borrow() >= revision {
             return Ok(());
         }
-        let mut durable = self.durable.subscribe();
+        let mut durable = self.memory.durable.subscribe();
         loop {
             if *durable.borrow_and_update() >= revision {
                 return Ok(());
@@ -307,43 +260,10 @@ impl Store {
         if let Some(disk) = &self.disk {
             disk.enqueue(id, &object, fate);
         } else {
-            self.durable.send_replace(revision);
+            self.memory.durable.send_replace(revision);
             state.announce(id, revision);
         }
         Ok(object)
-    }
-
-    /// Called by the disk when everything up to `revision` is safe.
-    fn made_durable(&self, revision: Revision) {
-        let state = self.read();
-        self.durable.send_replace(revision);
-        for collection in state.collections.values() {
-            collection.changed.send_if_modified(|at| {
-                let newest = collection.events.back().map_or(0, |e| e.revision).min(revision);
-                let later = newest > *at;
-                *at = newest.max(*at);
-                later
-            });
-        }
-    }
-
-    /// Called by the disk when writes after `revision` could not be made safe: takes them back. Nobody
-    /// has seen them, and whoever waits for one is told.
-    fn take_back(&self, revision: Revision) {
-        let mut state = self.write();
-        while state.history.back().is_some_and(|(at, _)| *at > revision) {
-            if let Some((_, id)) = state.history.pop_back()
-                && let Some(collection) = state.collections.get_mut(&id)
-                && let Some(event) = collection.events.pop_back()
-            {
-                match &event.previous {
-                    Some(object) => drop(collection.objects.replace(Placed(object.clone()))),
-                    None => drop(collection.objects.take(&event.object.key)),
-                }
-            }
-        }
-        state.revision = revision;
-        self.durable.send_modify(|_| {});
     }
 
     /// Follows a collection from after `from`.
@@ -369,7 +289,7 @@ impl Store {
 
     /// Woken whenever anything at all has changed.
     pub(crate) fn changes(&self) -> watch::Receiver<Revision> {
-        self.durable.subscribe()
+        self.memory.durable.subscribe()
     }
 
     /// Every retained event after `from`, in order, with its collection.
@@ -378,7 +298,7 @@ impl Store {
         if from < state.compacted {
             return Err(Expired { oldest: state.compacted });
         }
-        let shown = *self.durable.borrow();
+        let shown = *self.memory.durable.borrow();
         let start = state.history.partition_point(|(at, _)| *at <= from);
         let entries = state.history.range(start..).take_while(|(at, _)| *at <= shown);
         Ok(entries
@@ -403,13 +323,6 @@ impl Store {
     }
 }
 
-/// What becomes of an object by a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Kept,
-    Removed,
-}
-
 /// A place in a collection's history.
 pub(crate) struct Follower {
     id: CollectionId,
@@ -431,69 +344,15 @@ impl Follower {
     pub(crate) fn take(&mut self, store: &Store) -> Result<Vec<Arc<Event>>, Expired> {
         self.changed.borrow_and_update();
         let state = store.read();
-        if self.position < state.compacted {
+        let shown = (*store.memory.durable.borrow()).min(state.revision);
+        let Some(collection) = state.collections.get(&self.id) else { return Ok(Vec::new()) };
+        // Only what was forgotten of its own collection is missing to it, however much happens elsewhere.
+        if self.position < collection.forgotten {
             return Err(Expired { oldest: state.compacted });
         }
-        let shown = (*store.durable.borrow()).min(state.revision);
-        let Some(collection) = state.collections.get(&self.id) else { return Ok(Vec::new()) };
         let events = collection.events.range(collection.position_after(self.position)..);
         let events: Vec<_> = events.take_while(|e| e.revision <= shown).cloned().collect();
         self.position = self.position.max(shown);
         Ok(events)
-    }
-}
-
-impl Collection {
-    fn get(&self, key: &Key) -> Option<Arc<Object>> {
-        self.objects.get(key).map(|Placed(object)| object.clone())
-    }
-
-    fn position_after(&self, revision: Revision) -> usize {
-        self.events.partition_point(|event| event.revision <= revision)
-    }
-}
-
-impl State {
-    fn record(&mut self, id: &CollectionId, event: Arc<Event>) {
-        self.revision = event.revision;
-        self.history.push_back((event.revision, id.clone()));
-        self.history_bytes += event.pinned_bytes();
-        let collection = self.collections.entry(id.clone()).or_default();
-        match event.fate {
-            Fate::Kept => drop(collection.objects.replace(Placed(event.object.clone()))),
-            Fate::Removed => drop(collection.objects.take(&event.object.key)),
-        }
-        collection.events.push_back(event);
-        if let Some(old) = collection.events.len().checked_sub(LINES_KEPT + 1) {
-            collection.events[old].forget_line();
-        }
-    }
-
-    /// A key for an object to keep. Most writes are to the namespace of the one before, and share the text of
-    /// its name.
-    fn shared_key(&self, id: &CollectionId, key: &Key) -> Key {
-        let before = self.collections.get(id).and_then(|collection| collection.events.back());
-        match before.map(|event| &event.object.key.namespace) {
-            Some(namespace) if *namespace == key.namespace => {
-                Key { namespace: namespace.clone(), name: key.name.clone() }
-            }
-            _ => key.clone(),
-        }
-    }
-
-    fn announce(&self, id: &CollectionId, revision: Revision) {
-        if let Some(collection) = self.collections.get(id) {
-            collection.changed.send_replace(revision);
-        }
-    }
-
-    fn compact(&mut self, retention: Retention) {
-        while self.history.len() > retention.events_max || self.history_bytes > retention.bytes_max {
-            let Some((revision, id)) = self.history.pop_front() else { break };
-            self.compacted = revision;
-            if let Some(event) = self.collections.get_mut(&id).and_then(|c| c.events.pop_front()) {
-                self.history_bytes -= event.pinned_bytes();
-            }
-        }
     }
 }

@@ -263,7 +263,7 @@ impl Event {
         let make = || event_line(self.kind(), prefix, &self.object.json);
         let mut kept = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         match &*kept {
-            Line::Made(made) if made.prefix == prefix => made.line.clone(),
+            Line::Made(known) if known.prefix == prefix => known.line.clone(),
             Line::NotYet => {
                 let line = make();
                 *kept = Line::Made(Box::new(Made { prefix: prefix.clone(), line: line.clone() }));

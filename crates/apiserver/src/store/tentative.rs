@@ -101,7 +101,11 @@ impl StorageBackend for Tentative {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        if self.settled() { self.0.file.read(offset, out) } else { self.pending().read(&self.0.file, offset, out) }
+        if self.settled() {
+            self.0.file.read(offset, out)
+        } else {
+            self.pending().read(&self.0.file, offset, out)
+        }
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {

@@ -75,7 +75,7 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// The whole part; what is too large becomes the smallest integer, as Go's conversion makes it.
 fn whole(float: f64) -> i64 {
-    #[expect(clippy::cast_possible_truncation)]
+    #[expect(clippy::cast_possible_truncation, reason = "in range")]
     if float.abs() < 9.2e18 { float as i64 } else { i64::MIN }
 }
 

@@ -74,20 +74,17 @@ fn serves_the_directory_until_killed() {
     let server = match ApiServer::builder().directory(directory).build() {
         Ok(server) => server,
         Err(error) => {
-            let mut text = error.to_string();
-            let mut source = std::error::Error::source(&error);
-            while let Some(cause) = source {
-                text.push_str(&format!(": {cause}"));
-                source = cause.source();
-            }
-            println!("\nREFUSED {}", text.replace('\n', " "));
+            let first: &dyn std::error::Error = &error;
+            let causes = std::iter::successors(Some(first), |cause| cause.source());
+            let causes: Vec<_> = causes.map(|cause| cause.to_string().replace('\n', " ")).collect();
+            println!("\nREFUSED {}", causes.join(": "));
             return;
         }
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let served = server.serve_http(([127, 0, 0, 1], 0).into()).await.expect("a socket");
-        println!("\nSERVED {} {}", served.address(), served.credentials().token);
+        let listening = server.serve_http(([127, 0, 0, 1], 0).into()).await.expect("a socket");
+        println!("\nSERVED {} {}", listening.address(), listening.credentials().token);
         std::future::pending::<()>().await;
     });
 }

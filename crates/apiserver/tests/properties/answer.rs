@@ -95,7 +95,8 @@ pub(crate) async fn send(server: &ApiServer, sent: &Sent) -> Result<Answer, Stri
             _ => Ok(Answer { status, body: Value::String(text) }),
         };
     }
-    let whole: Option<Value> = serde_json::from_str(&text).ok().filter(|body: &Value| body.get("object").is_none());
+    let whole: Option<Value> =
+        serde_json::from_str(&text).ok().filter(|body: &Value| body.get("object").is_none());
     let watched = sent.target.contains("watch") && status == 200 && whole.is_none();
     if streaming || watched {
         for line in text.lines() {

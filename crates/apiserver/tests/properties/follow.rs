@@ -27,7 +27,8 @@ pub(crate) struct Following {
 struct Watch {
     selector: &'static str,
     objects: Objects,
-    /// The state after each event.
+    /// Up to here what comes may be what was there, in the order of names.
+    start: u64,
     body: Body,
     rest: Vec<u8>,
 }
@@ -49,7 +50,7 @@ impl Following {
             let sentinel = kind.object(&format!("zz-{label}"), label).to_string();
             let path = kind.collection(SENTINELS);
             let answer = send(server, &Sent::new("POST", &path, "application/json", sentinel)).await?;
-            last = version(&answer.body).to_owned();
+            version(&answer.body).clone_into(&mut last);
             if answer.status != 201 {
                 return Err(format!("no sentinel at {path}: {answer:?}"));
             }
@@ -59,7 +60,8 @@ impl Following {
             let selector = watch.selector;
             // Somewhere on the way, a copy of what there is, from which another watch goes on.
             let end = if selector == "app%3Dx" { "zz-x" } else { "zz-y" };
-            let resumed = watch.read_until(end, self.choice % first).await?;
+            let copy_at = watch.start + self.choice % (first - watch.start);
+            let resumed = watch.read_until(end, copy_at).await?;
             watch.compare(server, kind, "the watch from the beginning").await?;
             if let Some((revision, objects)) = resumed {
                 let mut resumed = Watch::open(server, kind, selector, &revision.to_string(), objects).await;
@@ -86,22 +88,22 @@ impl Watch {
         let request = Request::get(target).body(Full::<Bytes>::default()).expect("a request");
         let response = server.handle(request).await;
         assert_eq!(response.status(), 200, "a watch of {kind:?} from {from}");
-        Watch { selector, objects, body: response.into_body(), rest: Vec::new() }
+        let start = from.parse().ok().filter(|from| *from > 0).unwrap_or_else(|| server.revision());
+        Watch { selector, objects, start, body: response.into_body(), rest: Vec::new() }
     }
 
     /// Reads on until an object of this name is added. Gives the state as it was at the last revision not after `copy_at`.
     async fn read_until(&mut self, name: &str, copy_at: u64) -> Result<Option<(u64, Objects)>, String> {
-        let (mut copy, mut at) = (None, 0);
+        let (mut copy, mut at) = (None, self.start);
         loop {
             let event = self.next().await?;
             let object = &event["object"];
             let revision: u64 = version(object).parse().map_err(|_| format!("no revision in {event}"))?;
-            // The first events are what was there, in the order of names.
-            let initial = event["type"] == "ADDED" && revision < at;
+            let initial = revision <= self.start;
             if revision <= at && !initial && event["type"] != "BOOKMARK" {
                 return Err(format!("{event} comes after revision {at}"));
             }
-            if revision > copy_at && at <= copy_at && at > 0 && !initial {
+            if revision > copy_at && at <= copy_at && !initial {
                 copy = Some((at, self.objects.clone()));
             }
             at = at.max(revision);
@@ -109,7 +111,7 @@ impl Watch {
                 continue;
             }
             let found = self.apply(&event)?;
-            if found.1 == name && found.0 == SENTINELS || found.1 == name && found.0.is_empty() {
+            if found.1 == name && (found.0 == SENTINELS || found.0.is_empty()) {
                 return Ok(copy);
             }
         }

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;
+use std::fmt::Write as _;
 
 use crate::answer::Sent;
 use crate::world::{GADGETS, json_trees};
@@ -312,7 +313,7 @@ pub(crate) fn bombs() -> Vec<Sent> {
     let deep_objects = format!("{}1{}", r#"{"a":"#.repeat(DEPTH), "}".repeat(DEPTH));
     let mut laughs = "a0: &a0 [lol, lol]\n".to_owned();
     for level in 1..40 {
-        laughs.push_str(&format!("a{level}: &a{level} [*a{0}, *a{0}, *a{0}, *a{0}]\n", level - 1));
+        let _ = writeln!(laughs, "a{level}: &a{level} [*a{0}, *a{0}, *a{0}, *a{0}]", level - 1);
     }
     let mut schema = Vec::new();
     for _ in 0..10_000 {

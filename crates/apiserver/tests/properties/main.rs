@@ -131,7 +131,9 @@ fn a_dry_run_changes_nothing() {
         let settled = settle(&server).await;
         for request in &dry {
             let request = request.clone().dry();
-            send(&server, &request).await.map_err(|why| TestCaseError::fail(format!("{request:?}: {why}")))?;
+            send(&server, &request)
+                .await
+                .map_err(|why| TestCaseError::fail(format!("{request:?}: {why}")))?;
             proptest::prop_assert_eq!(server.revision(), settled, "changed by {:?}", request);
         }
         Ok(())

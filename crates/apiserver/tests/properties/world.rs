@@ -15,7 +15,7 @@ pub(crate) struct Kind {
     /// `/api/v1`
     root: &'static str,
     api_version: &'static str,
-    kind: &'static str,
+    name: &'static str,
     plural: &'static str,
     namespaced: bool,
     /// What a valid object has besides its metadata.
@@ -25,7 +25,7 @@ pub(crate) struct Kind {
 pub(crate) const GADGETS: Kind = Kind {
     root: "/apis/example.com/v1",
     api_version: "example.com/v1",
-    kind: "Gadget",
+    name: "Gadget",
     plural: "gadgets",
     namespaced: true,
     content: || json!({"spec": {"size": 1, "parts": [{"name": "a"}]}}),
@@ -37,7 +37,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/api/v1",
         api_version: "v1",
-        kind: "ConfigMap",
+        name: "ConfigMap",
         plural: "configmaps",
         namespaced: true,
         content: || json!({"data": {"a": "b"}}),
@@ -45,7 +45,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/api/v1",
         api_version: "v1",
-        kind: "Secret",
+        name: "Secret",
         plural: "secrets",
         namespaced: true,
         content: || json!({"stringData": {"a": "b"}}),
@@ -53,7 +53,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/api/v1",
         api_version: "v1",
-        kind: "Pod",
+        name: "Pod",
         plural: "pods",
         namespaced: true,
         content: || json!({"spec": {"containers": [{"name": "a", "image": "b"}]}}),
@@ -61,7 +61,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/api/v1",
         api_version: "v1",
-        kind: "Service",
+        name: "Service",
         plural: "services",
         namespaced: true,
         content: || json!({"spec": {"ports": [{"port": 80}]}}),
@@ -69,7 +69,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/apis/apps/v1",
         api_version: "apps/v1",
-        kind: "Deployment",
+        name: "Deployment",
         plural: "deployments",
         namespaced: true,
         content: || {
@@ -82,7 +82,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/apis/coordination.k8s.io/v1",
         api_version: "coordination.k8s.io/v1",
-        kind: "Lease",
+        name: "Lease",
         plural: "leases",
         namespaced: true,
         content: || json!({"spec": {"leaseDurationSeconds": 1}}),
@@ -90,7 +90,7 @@ pub(crate) static KINDS: &[&Kind] = &[
     &Kind {
         root: "/api/v1",
         api_version: "v1",
-        kind: "Namespace",
+        name: "Namespace",
         plural: "namespaces",
         namespaced: false,
         content: || json!({}),
@@ -115,7 +115,7 @@ impl Kind {
     pub(crate) fn object(&self, name: &str, label: &str) -> Value {
         let mut object = (self.content)();
         object["apiVersion"] = self.api_version.into();
-        object["kind"] = self.kind.into();
+        object["kind"] = self.name.into();
         object["metadata"] = json!({"name": name, "labels": {"app": label}});
         object
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use kube::api::entry::Entry;
 use kube::api::{
     Api, DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions,
@@ -51,7 +51,7 @@ async fn lists_are_selected_paged_and_cut_to_metadata() {
             api.create(&PostParams::default(), &labelled(name, label)).await.unwrap();
         }
         let names = |list: kube::api::ObjectList<ConfigMap>| -> Vec<_> {
-            list.iter().map(|o| o.name_any()).collect()
+            list.iter().map(ResourceExt::name_any).collect()
         };
         let labels = |selector: &str| ListParams::default().labels(selector);
         assert_eq!(names(api.list(&labels("app=x")).await.unwrap()), ["a", "b"]);
@@ -199,7 +199,7 @@ async fn deletion_honours_preconditions_and_propagation() {
             .delete_collection(&DeleteParams::default(), &ListParams::default().labels("app=x"))
             .await
             .unwrap();
-        let gone: BTreeSet<_> = answer.left().unwrap().iter().map(|object| object.name_any()).collect();
+        let gone: BTreeSet<_> = answer.left().unwrap().iter().map(ResourceExt::name_any).collect();
         assert_eq!(gone, BTreeSet::from(["a".into(), "b".into()]));
         let left = api.list(&ListParams::default().labels("app")).await.unwrap();
         assert_eq!(left.items.len(), 1);

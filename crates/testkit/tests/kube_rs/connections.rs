@@ -105,9 +105,9 @@ async fn a_certificate_of_another_authority_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_longer_served_cannot_be_reached() {
     let server = ApiServer::builder().build().unwrap();
-    let served = server.serve_http(LOOPBACK).await.unwrap();
-    let client = client(&served, |_| ()).await;
+    let listening = server.serve_http(LOOPBACK).await.unwrap();
+    let client = client(&listening, |_| ()).await;
     client.apiserver_version().await.unwrap();
-    drop(served);
+    drop(listening);
     mainstay_testkit::eventually("the socket closes", async || client.apiserver_version().await.err()).await;
 }

@@ -6,8 +6,11 @@ use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::core::PartialObjectMeta;
+#[expect(deprecated, reason = "what most projects still call")]
+use kube::runtime::metadata_watcher;
 use kube::runtime::watcher::{self, Event};
-use kube::runtime::{WatchStreamExt as _, metadata_watcher, reflector, watcher as watch};
+use kube::runtime::{WatchStreamExt as _, reflector, watcher as watch};
 use mainstay_testkit::{Cluster, eventually, for_each_cluster};
 use serde_json::json;
 
@@ -76,10 +79,16 @@ async fn metadata_watchers_see_no_data() {
             let cluster = cluster.again().await;
             let api = maps(&cluster);
             create(&api, "a").await;
-            let mut stream = pin!(metadata_watcher(api.clone(), config));
-            assert_eq!(next(&mut stream, 3).await, ["init", "init a", "init done"], "{mode}");
+            let partial: Api<PartialObjectMeta<ConfigMap>> =
+                Api::namespaced(cluster.client(), cluster.namespace());
+            #[expect(deprecated, reason = "what most projects still call")]
+            let mut older = pin!(metadata_watcher(api.clone(), config.clone()));
+            let mut newer = pin!(watch(partial, config));
+            assert_eq!(next(&mut older, 3).await, ["init", "init a", "init done"], "{mode}");
+            assert_eq!(next(&mut newer, 3).await, ["init", "init a", "init done"], "{mode}");
             create(&api, "b").await;
-            assert_eq!(next(&mut stream, 1).await, ["apply b"], "{mode}");
+            assert_eq!(next(&mut older, 1).await, ["apply b"], "{mode}");
+            assert_eq!(next(&mut newer, 1).await, ["apply b"], "{mode}");
         }
     })
     .await;

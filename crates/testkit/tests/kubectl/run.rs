@@ -1,5 +1,6 @@
 //! Runs a script's commands in a shell of their own each, with kubectl at hand and the test's namespace as its default.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -25,6 +26,15 @@ await() {
     done
     echo "waited in vain for $2 in $1:" >&2
     cat "$1" >&2
+    return 1
+}
+# await_lines FILE COUNT: waits until the file has so many lines.
+await_lines() {
+    for attempt in $(seq 600); do
+        if [ "$(wc -l < "$1")" -ge "$2" ]; then return; fi
+        sleep 0.05
+    done
+    echo "waited in vain for $2 lines in $1" >&2
     return 1
 }
 # structure: of what `kubectl explain` prints, the fields and their types without the prose.
@@ -94,7 +104,7 @@ async fn run_command(command: &str, namespace: &str, directory: &Path, kubectl: 
     }
     match output.status.code() {
         Some(0) => {}
-        Some(code) => text.push_str(&format!("[exit {code}]\n")),
+        Some(code) => drop(writeln!(text, "[exit {code}]")),
         None => text.push_str("[killed]\n"),
     }
     text

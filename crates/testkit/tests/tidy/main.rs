@@ -10,10 +10,6 @@ use std::path::{Path, PathBuf};
 /// Lines of a source file. A longer one usually has two jobs.
 const LINES_MAX: usize = 500;
 
-/// Source files that may be longer, with the reason.
-const LONGER: &[(&str, &str)] =
-    &[("crates/apiserver/src/store/mod.rs", "one lock, and everything that may touch what it guards")];
-
 /// The repository's text files by their path in it, `/` between its parts.
 type Files = BTreeMap<String, String>;
 
@@ -60,12 +56,8 @@ fn source_files_are_short() {
         files().iter().filter(|(path, _)| matches!(ending(path), "rs" | "go") && !is_test(path))
     {
         let lines = text.lines().count();
-        let exempt = LONGER.iter().any(|(longer, _)| longer == path);
-        if lines > LINES_MAX && !exempt {
+        if lines > LINES_MAX {
             findings.push(format!("{path} has {lines} lines, over {LINES_MAX}"));
-        }
-        if lines <= LINES_MAX && exempt {
-            findings.push(format!("{path} is no longer over {LINES_MAX} lines: take it off the list"));
         }
     }
     check("long files", &findings);

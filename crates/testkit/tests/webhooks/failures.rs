@@ -60,7 +60,13 @@ async fn answers_that_are_none_are_named() {
             ("html", Answer::Raw(200, "<html>".into())),
             ("empty", Answer::Raw(200, String::new())),
             ("error", Answer::Raw(503, "later".into())),
-            ("no-response", Answer::Raw(200, json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}).to_string())),
+            (
+                "no-response",
+                Answer::Raw(
+                    200,
+                    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}).to_string(),
+                ),
+            ),
             ("other-kind", Answer::Raw(200, json!({"kind": "Pod", "apiVersion": "v1"}).to_string())),
             ("patch-type", Answer::Say(json!({"allowed": true, "patch": "W10="}))),
             ("misfit", Answer::Patch(json!([{"op": "remove", "path": "/data/nothing"}]))),

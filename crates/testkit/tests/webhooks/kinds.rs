@@ -100,13 +100,17 @@ async fn custom_scale_is_reviewed_as_a_scale() {
         assert_eq!(request["kind"], json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}));
         assert_eq!(request["object"]["spec"]["replicas"], 3);
         assert_eq!(request["oldObject"]["spec"]["replicas"], 1);
-        stage.hooks.says("/mutate", Answer::Patch(json!([{"op": "replace", "path": "/spec/replicas", "value": 5}])));
+        stage
+            .hooks
+            .says("/mutate", Answer::Patch(json!([{"op": "replace", "path": "/spec/replicas", "value": 5}])));
         let mut scale = stage.get(&format!("{path}/a/scale")).await.body;
         scale["spec"]["replicas"] = 4.into();
         let replaced = stage.put(&format!("{path}/a/scale"), scale).await;
         assert_eq!(replaced.body["spec"]["replicas"], 5);
         assert_eq!(stage.get(&format!("{path}/a")).await.body["spec"]["replicas"], 5);
-        stage.hooks.says("/validate", Answer::Say(json!({"allowed": false, "status": {"message": "enough"}})));
+        stage
+            .hooks
+            .says("/validate", Answer::Say(json!({"allowed": false, "status": {"message": "enough"}})));
         stage.merge(&format!("{path}/a/scale"), json!({"spec": {"replicas": 9}})).await;
     })
     .await;
@@ -180,11 +184,12 @@ async fn equivalent_webhook_sees_the_version_that_it_names() {
         let only_v1 = json!([{
             "operations": ["*"], "apiGroups": [stage.group()], "apiVersions": ["v1"], "resources": ["things", "things/*"],
         }]);
-        stage.hooks.on("/equivalent", |review| match review["request"]["object"].is_null() {
-            true => Answer::yes(),
-            false => Answer::Patch(json!([
-                {"op": "add", "path": "/metadata/annotations", "value": {"seen": review["request"]["kind"]["version"]}},
-            ])),
+        stage.hooks.on("/equivalent", |review| {
+            if review["request"]["object"].is_null() {
+                return Answer::yes();
+            }
+            let seen = json!({"seen": review["request"]["kind"]["version"]});
+            Answer::Patch(json!([{"op": "add", "path": "/metadata/annotations", "value": seen}]))
         });
         let equivalent = stage.hook("equivalent", json!({"rules": only_v1, "matchPolicy": "Equivalent"}));
         let exact = stage.hook("exact", json!({"rules": only_v1, "matchPolicy": "Exact"}));

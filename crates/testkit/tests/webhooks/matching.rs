@@ -56,7 +56,7 @@ async fn rules_name_operations_scopes_and_subresources() {
         assert_eq!(stage.post(MAPS, map("a", "1")).await.asked(), ["/main"]);
         assert_eq!(stage.merge(MAP, json!({"data": null})).await.asked(), ["/updates", "/main"]);
         let service = json!({
-            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]},
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"clusterIP": "None"},
         });
         let path = "/api/v1/namespaces/{ns}/services";
         assert_eq!(stage.post(path, service).await.asked(), ["/main", "/both"]);
@@ -115,7 +115,10 @@ async fn match_conditions_decide_and_their_failures_count() {
 async fn match_condition_that_fails_refuses_where_the_policy_says_so() {
     play(async |stage| {
         let conditions = json!([{"name": "only", "expression": "object.data['absent'] == 'x'"}]);
-        let hook = stage.hook("strict", json!({"matchConditions": conditions, "objectSelector": {"matchLabels": {"colour": "red"}}}));
+        let hook = stage.hook(
+            "strict",
+            json!({"matchConditions": conditions, "objectSelector": {"matchLabels": {"colour": "red"}}}),
+        );
         stage.mutating(vec![hook.clone()]).await;
         stage.validating(vec![hook]).await;
         let refused = stage.post(MAPS, labelled("a", "red")).await;

@@ -190,7 +190,10 @@ async fn refused_update_and_delete_change_nothing() {
 async fn warnings_reach_the_client_also_with_a_refusal() {
     play(async |stage| {
         let long = "long ".repeat(60);
-        stage.hooks.says("/mutate", Answer::Say(json!({"allowed": true, "warnings": ["one", "two \"quoted\" ü", "one"]})));
+        stage.hooks.says(
+            "/mutate",
+            Answer::Say(json!({"allowed": true, "warnings": ["one", "two \"quoted\" ü", "one"]})),
+        );
         stage.hooks.on("/validate", move |review| {
             let allowed = review["request"]["name"] == "a";
             Answer::Say(json!({"allowed": allowed, "warnings": ["three\nlines", long]}))

@@ -20,7 +20,8 @@ async fn create_update_patch_and_delete_are_reviewed() {
         assert_eq!((created.code, created.asked()), (201, vec!["/mutate", "/validate"]));
         let request = &created.reviews[0].1["request"];
         assert_eq!((&request["operation"], &request["oldObject"]), (&json!("CREATE"), &Value::Null));
-        let replaced = stage.put(&format!("{MAP}?fieldManager=me&fieldValidation=Strict"), map("a", "2")).await;
+        let replaced =
+            stage.put(&format!("{MAP}?fieldManager=me&fieldValidation=Strict"), map("a", "2")).await;
         let request = &replaced.reviews[1].1["request"];
         assert_eq!(request["oldObject"]["data"]["key"], "1");
         assert_eq!(request["object"]["data"]["key"], "2");
@@ -28,7 +29,8 @@ async fn create_update_patch_and_delete_are_reviewed() {
         assert_eq!(patched.asked().len(), 2);
         let unchanged = stage.merge(MAP, json!({"data": {"key": "3"}})).await;
         assert_eq!(unchanged.asked().len(), 2, "a write that changes nothing is still a write");
-        let deleted = stage.delete(MAP, json!({"gracePeriodSeconds": 5, "propagationPolicy": "Background"})).await;
+        let deleted =
+            stage.delete(MAP, json!({"gracePeriodSeconds": 5, "propagationPolicy": "Background"})).await;
         let request = &deleted.reviews[0].1["request"];
         assert_eq!((&request["operation"], &request["object"]), (&json!("DELETE"), &Value::Null));
         assert_eq!(request["oldObject"]["data"]["key"], "3");
@@ -97,7 +99,8 @@ async fn collection_is_deleted_one_review_at_a_time() {
         let deleted = stage.delete(&format!("{MAPS}?labelSelector=take%3Dtrue"), Value::Null).await;
         assert_eq!(deleted.code, 200);
         let names = deleted.reviews.iter().filter(|(path, _)| path == "/validate");
-        let names: Vec<_> = names.map(|(_, review)| review["request"]["oldObject"]["metadata"]["name"].clone()).collect();
+        let names: Vec<_> =
+            names.map(|(_, review)| review["request"]["oldObject"]["metadata"]["name"].clone()).collect();
         assert_eq!(names, ["a", "b"]);
         let left = stage.get(&format!("{MAPS}?fieldSelector=metadata.name!=kube-root-ca.crt")).await;
         assert_eq!(left.body["items"][0]["metadata"]["name"], "c");

@@ -1,3 +1,4 @@
+use super::super::Steps;
 use super::super::{
     Attributes, Equivalents, Gvk, Gvr, NoServices, Notes, Operation, Served, ServiceResolver, Webhooks,
 };
@@ -47,7 +48,14 @@ async fn mutate(hooks: &[Value], attributes: &Attributes<'_>) -> Result<Value, A
     let configurations = [configuration("c", hooks)];
     let hooks = webhooks(NoServices);
     hooks
-        .mutate(&configurations, attributes, Some(&mut object), None, &accept, &mut Notes::default())
+        .mutate(
+            &configurations,
+            attributes,
+            Some(&mut object),
+            None,
+            Steps::new(&accept),
+            &mut Notes::default(),
+        )
         .await?;
     Ok(object["data"].take())
 }
@@ -91,13 +99,27 @@ async fn a_changed_object_is_completed_before_the_next_webhook() {
     let hooks = webhooks(NoServices);
     let mut notes = Notes::default();
     hooks
-        .mutate(&configurations, &create_config_map(), Some(&mut object), None, &default, &mut notes)
+        .mutate(
+            &configurations,
+            &create_config_map(),
+            Some(&mut object),
+            None,
+            Steps::new(&default),
+            &mut notes,
+        )
         .await
         .unwrap();
     assert_eq!(object["data"]["seen"], "3");
     let refuse = |_: &mut Value| Err(ApiError::internal("no object"));
     let refused = hooks
-        .mutate(&configurations, &create_config_map(), Some(&mut object), None, &refuse, &mut notes)
+        .mutate(
+            &configurations,
+            &create_config_map(),
+            Some(&mut object),
+            None,
+            Steps::new(&refuse),
+            &mut notes,
+        )
         .await;
     assert_eq!(refused.unwrap_err().message, "Internal error occurred: no object");
 }
@@ -259,7 +281,8 @@ async fn a_deletion_can_be_refused_but_not_changed() {
     let configurations = [configuration("c", &[hook("x", &server.at("/add-b"))])];
     let (old, mut notes) = (config_map(), Notes::default());
     let hooks = webhooks(NoServices);
-    let outcome = hooks.mutate(&configurations, &attributes, None, Some(&old), &accept, &mut notes).await;
+    let outcome =
+        hooks.mutate(&configurations, &attributes, None, Some(&old), Steps::new(&accept), &mut notes).await;
     assert_eq!(
         outcome.unwrap_err().message,
         "Internal error occurred: admission webhook \"x\" attempted to modify the object, which is not supported \
@@ -343,7 +366,14 @@ async fn an_equivalent_form_is_converted_for_the_webhook_and_back() {
     let configurations = [configuration("c", &hooks)];
     let mut object = json!({"apiVersion": "g/v1", "kind": "Thing", "metadata": {}, "data": {}});
     webhooks(NoServices)
-        .mutate(&configurations, &attributes, Some(&mut object), None, &accept, &mut Notes::default())
+        .mutate(
+            &configurations,
+            &attributes,
+            Some(&mut object),
+            None,
+            Steps::new(&accept),
+            &mut Notes::default(),
+        )
         .await
         .unwrap();
     assert_eq!(object, json!({"apiVersion": "g/v1", "kind": "Thing", "metadata": {}, "data": {"b": "2"}}));
@@ -420,6 +450,13 @@ fn asking_can_move_between_threads() {
     fn check<T: Send>(_: T) {}
     let (hooks, mut notes, mut object) = (webhooks(NoServices), Notes::default(), config_map());
     let (configurations, attributes): ([Value; 0], _) = ([], create_config_map());
-    check(hooks.mutate(&configurations, &attributes, Some(&mut object), None, &accept, &mut notes));
+    check(hooks.mutate(
+        &configurations,
+        &attributes,
+        Some(&mut object),
+        None,
+        Steps::new(&accept),
+        &mut notes,
+    ));
     check(hooks.validate(&configurations, &attributes, None, None, &mut notes));
 }

@@ -1,7 +1,7 @@
 use super::super::hook::Hook;
 use super::super::matching::{is_exempt, wanted_form};
 use super::super::{Attributes, Equivalents, Gvk, Gvr, Operation, Served};
-use super::{config_map, create_config_map};
+use super::{ONE_FORM, config_map, create_config_map};
 use serde_json::{Value, json};
 
 fn everything() -> Value {
@@ -145,7 +145,7 @@ fn equivalent_policy_wants_the_form_that_a_rule_names() {
         kind: Gvk { group: "g", version, kind: "Thing" },
     };
     let served = [form("v1"), form("v2"), form("v3")];
-    let equivalents = Equivalents { served: &served, ..Equivalents::NONE };
+    let equivalents = Equivalents { served: &served, ..ONE_FORM };
     let attributes = Attributes {
         kind: form("v1").kind,
         resource: form("v1").resource,

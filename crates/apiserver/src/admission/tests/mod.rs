@@ -8,18 +8,22 @@ mod patching;
 mod review;
 mod server;
 
-use super::{Attributes, Equivalents, Gvk, Gvr, Operation, UserInfo};
+use super::{Attributes, Equivalents, Gvk, Gvr, Operation};
+use crate::server::User;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
-static USER: LazyLock<UserInfo> = LazyLock::new(|| UserInfo {
+static USER: LazyLock<User> = LazyLock::new(|| User {
     name: "admin".to_owned(),
-    uid: String::new(),
     groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
 });
 
 static CREATE_OPTIONS: LazyLock<Value> =
     LazyLock::new(|| json!({"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"}));
+
+/// A resource that is served in one form only.
+const ONE_FORM: Equivalents<'static> =
+    Equivalents { served: &[], convert: &|object: &Value, _: Gvk<'_>| Ok(object.clone()) };
 
 /// The creation of the `ConfigMap` named `a` in the namespace `test`.
 fn create_config_map() -> Attributes<'static> {
@@ -34,7 +38,7 @@ fn create_config_map() -> Attributes<'static> {
         user: &USER,
         dry_run: false,
         options: &CREATE_OPTIONS,
-        equivalents: Equivalents::NONE,
+        equivalents: ONE_FORM,
     }
 }
 

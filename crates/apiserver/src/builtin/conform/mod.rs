@@ -15,6 +15,7 @@ mod trail;
 
 use crate::builtin::tables::{self, JSON_SCHEMA_PROPS};
 use crate::field::go_quote;
+use crate::gotext::json_type;
 use crate::schema::{Additional, Field, Form, GoType, Presence, Schema, SchemaRef};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -260,15 +261,7 @@ impl Walk {
 
     /// Go's words for a value that does not fit a type.
     fn describe_mismatch(&self, value: &Value, type_name: &str, trail: &Trail<'_>) -> String {
-        let found = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        self.describe(found, type_name, trail)
+        self.describe(json_type(value), type_name, trail)
     }
 
     fn describe(&self, found: &str, type_name: &str, trail: &Trail<'_>) -> String {

@@ -114,8 +114,7 @@ impl Walk {
 /// Writes a float as Go does: without a fraction if it has none.
 fn shorten(number: &mut Number) {
     let Some(float) = number.as_f64() else { return };
-    // Floats of this size hold every integer exactly.
-    #[allow(clippy::cast_possible_truncation)]
+    #[expect(clippy::cast_possible_truncation, reason = "floats of this size hold every integer exactly")]
     if float.fract() == 0.0 && float.abs() < 9e15 {
         *number = (float as i64).into();
     } else if let Some(rounded) = Number::from_f64(float) {

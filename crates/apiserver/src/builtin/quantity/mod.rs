@@ -157,8 +157,7 @@ fn read_suffix(suffix: &str) -> Option<(Notation, i64)> {
         return Some((Notation::Binary, signed(at) * 10 + 10));
     }
     let power: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-    // Kubernetes keeps the low 32 bits.
-    #[allow(clippy::cast_possible_truncation)]
+    #[expect(clippy::cast_possible_truncation, reason = "Kubernetes keeps the low 32 bits")]
     Some((Notation::Exponent, i64::from(power as i32)))
 }
 

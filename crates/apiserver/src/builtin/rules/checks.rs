@@ -8,6 +8,7 @@ use serde_json::Value;
 pub(crate) const NEGATIVE: &str = "must be greater than or equal to 0";
 pub(crate) const NOT_POSITIVE: &str = "must be greater than zero";
 pub(crate) const FILE_MODE: &str = "must be a number between 0 and 0777 (octal), both inclusive";
+/// The end of every refusal to change what cannot change.
 pub(crate) const IMMUTABLE: &str = "field is immutable";
 
 /// The errors found so far.
@@ -15,9 +16,7 @@ pub(crate) type Errors = Vec<FieldError>;
 
 /// One `Invalid` for each thing wrong with a text.
 pub(crate) fn form(errors: &mut Errors, path: &Path<'_>, value: &str, check: fn(&str) -> Vec<String>) {
-    for why in check(value) {
-        errors.push(FieldError::invalid(path, &value.into(), why));
-    }
+    super::names::complain(errors, path, value, check(value));
 }
 
 /// As [`form`], where an empty text is `Required` instead.

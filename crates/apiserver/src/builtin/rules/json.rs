@@ -20,6 +20,11 @@ pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// The text at a pointer; empty if absent.
+pub(crate) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    inside(value, pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The field as a whole number, if it is there.
 pub(crate) fn int(value: &Value, field: &str) -> Option<i64> {
     value.get(field).and_then(Value::as_i64)

@@ -20,6 +20,7 @@ pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod pod;
+mod printed;
 mod unified_diff;
 pub(crate) mod workloads;
 

@@ -11,8 +11,8 @@ pub(crate) mod object_meta;
 mod selectors;
 
 pub(crate) use object_meta::{
-    FIELD_IMMUTABLE, complain, in_order, validate_annotations, validate_immutable, validate_immutable_text,
-    validate_labels, validate_object_meta, validate_object_meta_update, validate_object_names,
+    complain, in_order, validate_annotations, validate_immutable, validate_immutable_text, validate_labels,
+    validate_object_meta, validate_object_meta_update, validate_object_names,
 };
 pub(crate) use selectors::{validate_label_selector, validate_selector_requirement};
 
@@ -230,20 +230,6 @@ pub(crate) fn config_key(text: &str) -> Vec<String> {
         _ => {}
     }
     wrong
-}
-
-/// A C identifier.
-pub(crate) fn c_identifier(text: &str) -> Vec<String> {
-    let starts_well = text.bytes().next().is_some_and(|c| c.is_ascii_alphabetic() || c == b'_');
-    if starts_well && text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') {
-        return Vec::new();
-    }
-    vec![form_error(
-        "a valid C identifier must start with alphabetic character or '_', followed by a string of \
-         alphanumeric characters or '_'",
-        "[A-Za-z_][A-Za-z0-9_]*",
-        &["my_name", "MY_NAME", "MyName"],
-    )]
 }
 
 /// The prefix of a generated name, as the name's own check sees it: the trailing dash is no mistake.

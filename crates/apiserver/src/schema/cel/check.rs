@@ -87,7 +87,7 @@ impl<'s> Checker<'s> {
         let types = ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type"];
         if types.contains(&name) {
             *expr = text_literal(&format!("{TYPE_MARK}{name}"));
-            return Type::Type;
+            return Type::OfTypes;
         }
         self.complain(id, format!("undeclared reference to '{name}' (in container '')"))
     }

@@ -74,6 +74,7 @@ fn size(context: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<i64,
     Ok(i64::try_from(size).unwrap_or(i64::MAX))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the evaluator hands arguments over so")]
 fn matches(
     context: &FunctionContext<'_, '_>,
     This(this): This<Arc<String>>,
@@ -147,7 +148,7 @@ fn time_to_string(context: &FunctionContext<'_, '_>, This(time): This<Cel>) -> R
         }
         Cel::Duration(duration) => {
             let nanoseconds = duration.num_nanoseconds().ok_or_else(|| context.error("duration overflow"))?;
-            #[allow(clippy::cast_precision_loss)] // as Go does it
+            #[expect(clippy::cast_precision_loss, reason = "as Go does it")]
             let seconds = nanoseconds as f64 / 1e9;
             Ok(Cel::String(Arc::new(format!("{seconds}s"))))
         }

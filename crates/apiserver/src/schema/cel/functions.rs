@@ -117,7 +117,7 @@ impl Reader<'_> {
             "bytes" => Type::Bytes,
             "duration" => Type::Duration,
             "timestamp" => Type::Timestamp,
-            "type" => Type::Type,
+            "type" => Type::OfTypes,
             "url" => Type::Opaque("kubernetes.URL"),
             "quantity" => Type::Opaque("kubernetes.Quantity"),
             "ip" => Type::Opaque("net.IP"),

@@ -43,7 +43,7 @@ pub(crate) struct Rules {
 /// The rules of one schema node and of those below it.
 #[derive(Debug, Default)]
 struct Node {
-    rules: Vec<Result<CompiledRule, (Rule, RuleError)>>,
+    rules: Vec<Result<CompiledRule, RuleError>>,
     properties: BTreeMap<String, Node>,
     values: Option<Box<Node>>,
     items: Option<Box<Node>>,
@@ -102,10 +102,7 @@ impl Node {
     fn compile(schema: &Schema, resource: bool) -> Option<Node> {
         let mut node = Node::default();
         if let Some(checks) = &schema.checks {
-            let compiled = compile_rules(schema, &checks.rules, resource);
-            let with_source =
-                |(rule, result): (&Rule, Result<_, _>)| result.map_err(|error| (rule.clone(), error));
-            node.rules = checks.rules.iter().zip(compiled).map(with_source).collect();
+            node.rules = compile_rules(schema, &checks.rules, resource);
         }
         let below = |schema: &Schema| Node::compile(schema, schema.embedded_resource);
         for (name, property) in &schema.properties {
@@ -212,7 +209,7 @@ impl Evaluation<'_> {
 
     fn rule<'a>(
         &mut self,
-        rule: &Result<CompiledRule, (Rule, RuleError)>,
+        rule: &Result<CompiledRule, RuleError>,
         schema: &Schema,
         value: &'a Value,
         old: Option<&'a Value>,
@@ -223,7 +220,7 @@ impl Evaluation<'_> {
         let rule = match rule {
             Ok(rule) if rule.source.rule.trim().is_empty() => return,
             Ok(rule) => rule,
-            Err((_, error)) => {
+            Err(error) => {
                 let detail = format!("rule compile error: {error}");
                 self.errors.push(FieldError::invalid(at, &type_name, detail));
                 return;

@@ -21,12 +21,12 @@ pub(super) fn rewrite_call(name: &str, expression: &mut IdedExpr, takes: &[Type<
     let Expr::Call(original) = &mut expression.expr else { return };
     match (name, takes) {
         ("string", [Type::Bool]) => {
-            original.func_name = "_?_:_".to_owned();
+            "_?_:_".clone_into(&mut original.func_name);
             original.args.extend(["true", "false"].map(|text| node(text_literal(text))));
         }
-        ("string", [Type::Double]) => original.func_name = "@double_to_string".to_owned(),
+        ("string", [Type::Double]) => "@double_to_string".clone_into(&mut original.func_name),
         ("string", [Type::Timestamp | Type::Duration]) => {
-            original.func_name = "@time_to_string".to_owned();
+            "@time_to_string".clone_into(&mut original.func_name);
         }
         // The evaluator gives the format, or null.
         ("format.named", _) => {

@@ -21,7 +21,7 @@ pub(super) enum Type<'s> {
     Duration,
     Timestamp,
     /// What `type()` gives.
-    Type,
+    OfTypes,
     /// A type that only functions look into, like `kubernetes.Quantity`.
     Opaque(&'static str),
     List(Arc<Type<'s>>, Order<'s>),
@@ -147,7 +147,7 @@ impl fmt::Display for Type<'_> {
             Type::Bytes => "bytes",
             Type::Duration => "duration",
             Type::Timestamp => "timestamp",
-            Type::Type => "type",
+            Type::OfTypes => "type",
             Type::Opaque(name) => name,
             Type::List(item, _) => return write!(f, "list({item})"),
             Type::Map(key, value) => return write!(f, "map({key}, {value})"),

@@ -38,7 +38,9 @@ impl Used {
             Expr::Comprehension(inner) => {
                 let parts =
                     [&inner.iter_range, &inner.accu_init, &inner.loop_cond, &inner.loop_step, &inner.result];
-                parts.into_iter().for_each(|part| self.visit(name, part));
+                for part in parts {
+                    self.visit(name, part);
+                }
             }
         }
     }

@@ -159,6 +159,23 @@ fn check_branches(map: &Json, skip: Skip, at: &Path<'_>, errors: &mut Vec<FieldE
     }
 }
 
+/// Keywords that may not stand below a junctor, and how they must be instead.
+const MUST_BE: [(&str, &str); 13] = [
+    ("type", "empty"),
+    ("additionalProperties", "undefined"),
+    ("default", "undefined"),
+    ("title", "empty"),
+    ("description", "empty"),
+    ("nullable", "false"),
+    ("x-kubernetes-preserve-unknown-fields", "false"),
+    ("x-kubernetes-embedded-resource", "false"),
+    ("x-kubernetes-int-or-string", "false"),
+    ("x-kubernetes-list-map-keys", "empty"),
+    ("x-kubernetes-list-type", "undefined"),
+    ("x-kubernetes-map-type", "undefined"),
+    ("x-kubernetes-validations", "empty"),
+];
+
 fn check_nested(map: &Json, skip: Skip, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     check_branches(map, skip, at, errors);
     if let Some(items) = object(map, "items") {
@@ -167,21 +184,7 @@ fn check_nested(map: &Json, skip: Skip, at: &Path<'_>, errors: &mut Vec<FieldErr
     for (name, schema) in properties(map) {
         check_nested(schema, Skip::default(), &at.field("properties").key(name), errors);
     }
-    const MUST_BE: [(&str, &str); 12] = [
-        ("type", "empty"),
-        ("additionalProperties", "undefined"),
-        ("default", "undefined"),
-        ("title", "empty"),
-        ("description", "empty"),
-        ("nullable", "false"),
-        ("x-kubernetes-preserve-unknown-fields", "false"),
-        ("x-kubernetes-embedded-resource", "false"),
-        ("x-kubernetes-int-or-string", "false"),
-        ("x-kubernetes-list-map-keys", "empty"),
-        ("x-kubernetes-list-type", "undefined"),
-        ("x-kubernetes-map-type", "undefined"),
-    ];
-    for (keyword, state) in MUST_BE.into_iter().chain([("x-kubernetes-validations", "empty")]) {
+    for (keyword, state) in MUST_BE {
         let set = match map.get(keyword) {
             None | Some(Value::Null | Value::Bool(false)) => false,
             Some(Value::String(text)) => !text.is_empty() || state == "undefined",

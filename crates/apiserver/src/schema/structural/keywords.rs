@@ -71,8 +71,8 @@ impl Found {
     }
 
     fn forbidden(&mut self, map: &Json, scope: &Scope, at: &Path<'_>) {
-        let kind = text(map, "type").unwrap_or_default();
         const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+        let kind = text(map, "type").unwrap_or_default();
         if !kind.is_empty() && !TYPES.contains(&kind) {
             self.errors.push(FieldError::not_supported(&at.field("type"), &kind.into(), &TYPES));
         }

@@ -95,12 +95,11 @@ impl Checked<'_> {
             };
             match result {
                 Err(RuleError::Hidden) => {
-                    let mut error = FieldError::forbidden(&list, "");
+                    let detail = "internal error: failed to construct type information for \
+                                  x-kubernetes-validations rules: unable to convert structural schema to \
+                                  CEL declarations";
+                    let mut error = FieldError::forbidden(&list, detail);
                     error.problem = Problem::Internal;
-                    error.detail = "internal error: failed to construct type information for \
-                                    x-kubernetes-validations rules: unable to convert structural schema to \
-                                    CEL declarations"
-                        .to_owned();
                     errors.push(error);
                     break;
                 }

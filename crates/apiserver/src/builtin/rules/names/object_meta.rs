@@ -1,16 +1,14 @@
 //! The rules of `metadata`, for every kind: what it must hold on creation and what an update may change.
 
 use super::{NameCheck, dns1123_label, label_key, label_value, masked_prefix};
+use crate::apply::validate_managed_fields;
+use crate::builtin::rules::checks::IMMUTABLE;
+use crate::builtin::rules::json::text;
 use crate::field::{FieldError, Path, Problem, go_quote};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// The end of every refusal to change what cannot change.
-pub(crate) const FIELD_IMMUTABLE: &str = "field is immutable";
-
 const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
-const MANAGER_BYTES_MAX: usize = 128;
-const SUBRESOURCE_BYTES_MAX: usize = 256;
 const METADATA: Path<'static> = Path::of("metadata");
 
 /// Checks the metadata of a new object. The name has been generated already; `name_check` is the kind's.
@@ -71,7 +69,7 @@ pub(crate) fn validate_object_meta_update(new: &Value, old: &Value, errors: &mut
     for field in ["name", "namespace", "uid"] {
         let (new, old) = (text(new, field), text(old, field));
         if new != old {
-            errors.push(FieldError::invalid(&METADATA.field(field), &new.into(), FIELD_IMMUTABLE));
+            errors.push(FieldError::invalid(&METADATA.field(field), &new.into(), IMMUTABLE));
         }
     }
     for field in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
@@ -83,10 +81,6 @@ pub(crate) fn validate_object_meta_update(new: &Value, old: &Value, errors: &mut
     validate_managed_fields(&new["managedFields"], &METADATA.field("managedFields"), errors);
 }
 
-fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object[field].as_str().unwrap_or("")
-}
-
 /// Reports each sentence of a check as a wrong value at `path`.
 pub(crate) fn complain(errors: &mut Vec<FieldError>, path: &Path<'_>, value: &str, wrong: Vec<String>) {
     errors.extend(wrong.into_iter().map(|why| FieldError::invalid(path, &value.into(), why)));
@@ -95,7 +89,7 @@ pub(crate) fn complain(errors: &mut Vec<FieldError>, path: &Path<'_>, value: &st
 /// Refuses a changed value.
 pub(crate) fn validate_immutable(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if new != old {
-        errors.push(FieldError::invalid(path, new, FIELD_IMMUTABLE));
+        errors.push(FieldError::invalid(path, new, IMMUTABLE));
     }
 }
 
@@ -108,7 +102,7 @@ pub(crate) fn validate_immutable_text(
 ) {
     let (new, old) = (new.as_str().unwrap_or(""), old.as_str().unwrap_or(""));
     if new != old {
-        errors.push(FieldError::invalid(path, &new.into(), FIELD_IMMUTABLE));
+        errors.push(FieldError::invalid(path, &new.into(), IMMUTABLE));
     }
 }
 
@@ -276,35 +270,5 @@ fn validate_no_new_finalizers(new: &Value, old: &Value, errors: &mut Vec<FieldEr
             added.join(", ")
         );
         errors.push(FieldError::forbidden(&METADATA.field("finalizers"), detail));
-    }
-}
-
-fn validate_managed_fields(entries: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    for (index, entry) in entries.as_array().into_iter().flatten().enumerate() {
-        let path = path.index(index);
-        let operation = text(entry, "operation");
-        if operation != "Apply" && operation != "Update" {
-            let path = path.field("operation");
-            errors.push(FieldError::invalid(&path, &operation.into(), "must be `Apply` or `Update`"));
-        }
-        let form = text(entry, "fieldsType");
-        if !form.is_empty() && form != "FieldsV1" {
-            errors.push(FieldError::invalid(&path.field("fieldsType"), &form.into(), "must be `FieldsV1`"));
-        }
-        validate_manager(text(entry, "manager"), &path.field("manager"), errors);
-        if text(entry, "subresource").len() > SUBRESOURCE_BYTES_MAX {
-            errors.push(FieldError::too_long(&path.field("subresource"), SUBRESOURCE_BYTES_MAX));
-        }
-    }
-}
-
-/// Checks a field manager: of an entry in `managedFields`, or of a request.
-pub(crate) fn validate_manager(manager: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    if manager.len() > MANAGER_BYTES_MAX {
-        errors.push(FieldError::too_long(path, MANAGER_BYTES_MAX));
-    }
-    for (at, c) in manager.char_indices().filter(|(_, c)| c.is_control()) {
-        let detail = format!("invalid character U+{:04X} (at position {at})", c as u32);
-        errors.push(FieldError::invalid(path, &manager.into(), detail));
     }
 }

@@ -1,14 +1,15 @@
 //! `PersistentVolumeClaim`: a wish for storage that only grows once it is granted.
 
-use super::diff::{Tree, unified};
 use super::{check_meta_again, check_new_meta_again, choice, default_pointer, is_unset};
 use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::json::{
     default_to, ensure_object, flag, keep, list, object_mut, put, same_field, set, take, text,
 };
 use crate::builtin::rules::names::{
-    complain, dns1123_label, dns1123_subdomain, validate_immutable, validate_label_selector,
+    complain, dns1123_label, dns1123_subdomain, validate_annotations, validate_immutable,
+    validate_label_selector, validate_labels,
 };
+use crate::builtin::rules::printed::Printed;
 use crate::builtin::rules::{Env, Rules};
 use crate::field::{FieldError, Path};
 use crate::status::{ApiError, Subject};
@@ -93,8 +94,8 @@ fn settle_sources(object: &mut Value, old: Option<&Value>) {
 }
 
 /// Checks the access modes that are there.
-pub(super) fn validate_access_modes(spec: &Value, errors: &mut Vec<FieldError>) {
-    let path = SPEC.field("accessModes");
+pub(super) fn validate_access_modes(spec: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let path = path.field("accessModes");
     let modes = list(spec, "accessModes");
     for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(&mode.as_str().unwrap_or(""))) {
         errors.push(FieldError::not_supported(&path, mode, ACCESS_MODES));
@@ -108,42 +109,56 @@ pub(super) fn validate_access_modes(spec: &Value, errors: &mut Vec<FieldError>) 
 }
 
 fn validate(object: &Value, errors: &mut Vec<FieldError>) {
-    validate_spec(&object["spec"], true, errors);
+    validate_spec(&object["spec"], &SPEC, true, errors);
+}
+
+/// Checks the claim template of an ephemeral volume: of its metadata only labels and annotations count.
+pub(crate) fn validate_template(template: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let meta = &template["metadata"];
+    let at = path.field("metadata");
+    validate_annotations(&meta["annotations"], &at.field("annotations"), errors);
+    validate_labels(&meta["labels"], &at.field("labels"), errors);
+    for (field, value) in meta.as_object().into_iter().flatten() {
+        if !matches!(field.as_str(), "annotations" | "labels") && !value.is_null() {
+            errors.push(FieldError::forbidden(&at.field(field), "cannot be set"));
+        }
+    }
+    validate_spec(&template["spec"], &path.field("spec"), true, errors);
 }
 
 /// Checks a spec; the groups of sources are not checked again in a claim that has sources.
-fn validate_spec(spec: &Value, check_groups: bool, errors: &mut Vec<FieldError>) {
+pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, check_groups: bool, errors: &mut Vec<FieldError>) {
     if list(spec, "accessModes").is_empty() {
-        errors.push(FieldError::required(&SPEC.field("accessModes"), "at least 1 access mode is required"));
+        errors.push(FieldError::required(&path.field("accessModes"), "at least 1 access mode is required"));
     }
-    validate_label_selector(&spec["selector"], &SPEC.field("selector"), errors);
-    validate_access_modes(spec, errors);
-    let path = SPEC.field("resources");
-    let path = path.key("storage");
+    validate_label_selector(&spec["selector"], &path.field("selector"), errors);
+    validate_access_modes(spec, path, errors);
+    let resources = path.field("resources");
+    let storage = resources.key("storage");
     match set(&spec["resources"]["requests"], "storage") {
-        None => errors.push(FieldError::required(&path, "")),
+        None => errors.push(FieldError::required(&storage, "")),
         Some(size) => {
             if Quantity::read(size).is_some_and(|size| !size.is_positive()) {
-                errors.push(FieldError::invalid(&path, size, "must be greater than zero"));
+                errors.push(FieldError::invalid(&storage, size, "must be greater than zero"));
             }
         }
     }
     let class = text(spec, "storageClassName");
     if !class.is_empty() {
-        complain(errors, &SPEC.field("storageClassName"), class, dns1123_subdomain(class));
+        complain(errors, &path.field("storageClassName"), class, dns1123_subdomain(class));
     }
-    choice(spec, "volumeMode", VOLUME_MODES, &SPEC, errors);
-    validate_sources(spec, check_groups, errors);
+    choice(spec, "volumeMode", VOLUME_MODES, path, errors);
+    validate_sources(spec, path, check_groups, errors);
     let class = text(spec, "volumeAttributesClassName");
     if !class.is_empty() {
-        complain(errors, &SPEC.field("volumeAttributesClassName"), class, dns1123_subdomain(class));
+        complain(errors, &path.field("volumeAttributesClassName"), class, dns1123_subdomain(class));
     }
 }
 
-fn validate_sources(spec: &Value, check_groups: bool, errors: &mut Vec<FieldError>) {
+fn validate_sources(spec: &Value, path: &Path<'_>, check_groups: bool, errors: &mut Vec<FieldError>) {
     for field in ["dataSource", "dataSourceRef"] {
         let Some(source) = set(spec, field) else { continue };
-        let path = SPEC.field(field);
+        let path = path.field(field);
         for field in ["name", "kind"] {
             if text(source, field).is_empty() {
                 errors.push(FieldError::required(&path.field(field), ""));
@@ -168,9 +183,9 @@ fn validate_sources(spec: &Value, check_groups: bool, errors: &mut Vec<FieldErro
         // The offending value that the real server prints here is a path, which has no fields to print.
         if !is_unset(reference, "namespace") {
             let detail = "may not be specified when dataSourceRef.namespace is specified";
-            errors.push(FieldError::invalid(&SPEC, &json!({}), detail));
+            errors.push(FieldError::invalid(path, &json!({}), detail));
         } else if !same {
-            errors.push(FieldError::invalid(&SPEC, &json!({}), "must match dataSourceRef"));
+            errors.push(FieldError::invalid(path, &json!({}), "must match dataSourceRef"));
         }
     }
 }
@@ -179,7 +194,7 @@ fn validate_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     check_meta_again(new, old, errors);
     check_new_meta_again(new, true, dns1123_subdomain, errors);
     let had_source = ["dataSource", "dataSourceRef"].iter().any(|field| set(&old["spec"], field).is_some());
-    validate_spec(&new["spec"], !had_source, errors);
+    validate_spec(&new["spec"], &SPEC, !had_source, errors);
     let annotation = |object: &Value| text(&object["metadata"]["annotations"], CLASS_ANNOTATION).to_owned();
     if annotation(new) != annotation(old) {
         let path = Path::of("metadata");
@@ -189,7 +204,7 @@ fn validate_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     }
     let (before, after) = comparable(new, old);
     if before != after {
-        let diff = unified(&internal(&before), &internal(&after));
+        let diff = Printed::diff(&internal(&before), &internal(&after));
         let detail = format!(
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
              bound claims\n{diff}"
@@ -269,56 +284,39 @@ fn validate_attributes(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
 }
 
 /// A spec as the real server prints it in a diff.
-fn internal(spec: &Value) -> Tree {
-    let leaf = |value: &Value| Tree::Leaf(value.to_string());
-    let plain = |field: &str| set(spec, field).map_or_else(Tree::null, leaf);
-    let list_of = |field: &str| match set(spec, field).and_then(Value::as_array) {
-        None => Tree::null(),
-        Some(items) => Tree::List(items.iter().map(leaf).collect()),
-    };
-    let amounts = |field: &str| match spec["resources"][field].as_object() {
-        Some(map) => Tree::Object(map.iter().map(|(name, value)| (name.clone(), leaf(value))).collect()),
-        None => Tree::null(),
-    };
+fn internal(spec: &Value) -> Printed {
+    let plain = |field: &str| set(spec, field).map_or_else(Printed::null, Printed::of);
+    let amounts = |field: &str| set(&spec["resources"], field).map_or_else(Printed::null, Printed::of);
     let reference = |field: &str, namespaced: bool| match set(spec, field) {
-        None => Tree::null(),
+        None => Printed::null(),
         Some(source) => {
-            let optional = |field: &str| set(source, field).map_or_else(Tree::null, leaf);
+            let optional = |field: &str| set(source, field).map_or_else(Printed::null, Printed::of);
             let mut fields = vec![
                 ("APIGroup".to_owned(), optional("apiGroup")),
-                ("Kind".to_owned(), Tree::Leaf(Value::from(text(source, "kind")).to_string())),
-                ("Name".to_owned(), Tree::Leaf(Value::from(text(source, "name")).to_string())),
+                ("Kind".to_owned(), Printed::of(&Value::from(text(source, "kind")))),
+                ("Name".to_owned(), Printed::of(&Value::from(text(source, "name")))),
             ];
             if namespaced {
                 fields.push(("Namespace".to_owned(), optional("namespace")));
             }
-            Tree::Object(fields)
+            Printed::Object(fields)
         }
     };
-    let field = |name: &str, tree: Tree| (name.to_owned(), tree);
-    Tree::Object(vec![
-        field("AccessModes", list_of("accessModes")),
-        field("Selector", set(spec, "selector").map_or_else(Tree::null, generic)),
+    let field = |name: &str, tree: Printed| (name.to_owned(), tree);
+    Printed::Object(vec![
+        field("AccessModes", plain("accessModes")),
+        field("Selector", plain("selector")),
         field(
             "Resources",
-            Tree::Object(vec![field("Limits", amounts("limits")), field("Requests", amounts("requests"))]),
+            Printed::Object(vec![field("Limits", amounts("limits")), field("Requests", amounts("requests"))]),
         ),
-        field("VolumeName", Tree::Leaf(Value::from(text(spec, "volumeName")).to_string())),
+        field("VolumeName", Printed::of(&Value::from(text(spec, "volumeName")))),
         field("StorageClassName", plain("storageClassName")),
         field("VolumeMode", plain("volumeMode")),
         field("DataSource", reference("dataSource", false)),
         field("DataSourceRef", reference("dataSourceRef", true)),
         field("VolumeAttributesClassName", plain("volumeAttributesClassName")),
     ])
-}
-
-/// A value whose Go type has JSON names.
-pub(super) fn generic(value: &Value) -> Tree {
-    match value {
-        Value::Object(map) => Tree::Object(map.iter().map(|(k, v)| (k.clone(), generic(v))).collect()),
-        Value::Array(items) => Tree::List(items.iter().map(generic).collect()),
-        other => Tree::Leaf(other.to_string()),
-    }
 }
 
 fn validate_status(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {

@@ -6,10 +6,10 @@
 
 use super::{check_meta_again, check_new_meta_again};
 use crate::builtin::rules::Rules;
+use crate::builtin::rules::checks::IMMUTABLE;
 use crate::builtin::rules::json::{int, put, same_field, set, take, text};
 use crate::builtin::rules::names::{
-    FIELD_IMMUTABLE, complain, dns1123_subdomain, label_key, path_segment_name, validate_immutable,
-    validate_immutable_text,
+    complain, dns1123_subdomain, label_key, path_segment_name, validate_immutable, validate_immutable_text,
 };
 use crate::field::{FieldError, Path, Problem};
 use serde_json::Value;
@@ -149,7 +149,7 @@ fn validate_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
                 problem: Problem::Invalid,
                 field: field.to_owned(),
                 value: Some(internal(field, &new[field])),
-                detail: FIELD_IMMUTABLE.to_owned(),
+                detail: IMMUTABLE.to_owned(),
             });
         }
     };

@@ -9,7 +9,6 @@ pub(crate) mod claim;
 pub(crate) mod class_defaults;
 mod config_map;
 pub(crate) mod crd;
-mod diff;
 mod endpoint_slice;
 pub(crate) mod endpoints;
 pub(crate) mod event;

@@ -7,6 +7,7 @@ use super::is_unset;
 use crate::builtin::rules::json::{list, put, set, text};
 use crate::builtin::rules::names::{in_order, validate_selector_requirement};
 use crate::field::{FieldError, Path, Problem};
+use crate::server::User;
 use crate::status::{ApiError, Subject};
 use serde_json::{Value, json};
 
@@ -42,30 +43,6 @@ impl Review {
     }
 }
 
-/// Somebody who has come in.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct User {
-    /// The name.
-    pub name: String,
-    /// The uid; may be empty.
-    pub uid: String,
-    /// The groups.
-    pub groups: Vec<String>,
-}
-
-impl User {
-    fn to_json(&self) -> Value {
-        let mut user = json!({"username": self.name});
-        if !self.uid.is_empty() {
-            put(&mut user, "uid", self.uid.as_str());
-        }
-        if !self.groups.is_empty() {
-            put(&mut user, "groups", self.groups.clone());
-        }
-        user
-    }
-}
-
 /// What an answer may depend on.
 pub(crate) struct Asked<'a> {
     /// Who asks.
@@ -98,7 +75,7 @@ pub(crate) fn answer(kind: Review, review: &mut Value, asked: &Asked<'_>) -> Res
         }
         Review::SelfSubject => {
             put(review, "metadata", json!({"creationTimestamp": asked.now}));
-            json!({"userInfo": asked.user.to_json()})
+            json!({"userInfo": asked.user.info()})
         }
         Review::Token => {
             let token = text(&review["spec"], "token");
@@ -109,7 +86,7 @@ pub(crate) fn answer(kind: Review, review: &mut Value, asked: &Asked<'_>) -> Res
             match (asked.token)(token) {
                 Some(user) => json!({
                     "authenticated": true,
-                    "user": user.to_json(),
+                    "user": user.info(),
                     "audiences": ["https://kubernetes.default.svc"],
                 }),
                 None => json!({"user": {}, "error": "invalid bearer token"}),
@@ -239,13 +216,13 @@ fn validate_selectors(attributes: &Value, path: &Path<'_>, errors: &mut Vec<Fiel
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::needless_pass_by_value)] // fixtures and expectations are literals
+    #![expect(clippy::needless_pass_by_value, reason = "fixtures and expectations are literals")]
 
     use super::*;
     use expect_test::{Expect, expect};
 
     fn check(kind: &str, mut review: Value, expect: Expect) {
-        let user = User { name: "admin".into(), uid: "1".into(), groups: vec!["system:masters".into()] };
+        let user = User { name: "admin".into(), groups: vec!["system:masters".into()] };
         let token = |token: &str| (token == "right").then(|| user.clone());
         let asked = Asked { user: &user, token: &token, now: "now" };
         let group = if matches!(kind, "TokenReview" | "SelfSubjectReview") {
@@ -307,14 +284,14 @@ mod tests {
             "TokenReview",
             json!({"spec": {"token": "right"}}),
             expect![[
-                r#"{"spec":{"token":"right"},"status":{"audiences":["https://kubernetes.default.svc"],"authenticated":true,"user":{"groups":["system:masters"],"uid":"1","username":"admin"}}}"#
+                r#"{"spec":{"token":"right"},"status":{"audiences":["https://kubernetes.default.svc"],"authenticated":true,"user":{"groups":["system:masters"],"username":"admin"}}}"#
             ]],
         );
         check(
             "SelfSubjectReview",
             json!({}),
             expect![[
-                r#"{"metadata":{"creationTimestamp":"now"},"status":{"userInfo":{"groups":["system:masters"],"uid":"1","username":"admin"}}}"#
+                r#"{"metadata":{"creationTimestamp":"now"},"status":{"userInfo":{"groups":["system:masters"],"username":"admin"}}}"#
             ]],
         );
     }

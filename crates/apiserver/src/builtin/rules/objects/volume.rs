@@ -1,7 +1,6 @@
 //! `PersistentVolume`: where storage is, which does not change.
 
 use super::claim::{VOLUME_MODES, add_finalizer, validate_access_modes};
-use super::diff::unified;
 use super::volume_source::{SOURCES, internal, validate_source};
 use super::{check_meta_again, check_new_meta_again, choice, default_pointer, is_unset};
 use crate::builtin::quantity::Quantity;
@@ -11,6 +10,7 @@ use crate::builtin::rules::json::{
 use crate::builtin::rules::names::{
     complain, dns1123_subdomain, validate_immutable, validate_selector_requirement,
 };
+use crate::builtin::rules::printed::Printed;
 use crate::builtin::rules::{Env, Rules};
 use crate::field::{FieldError, Path};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ fn validate(object: &Value, errors: &mut Vec<FieldError>) {
     if list(spec, "accessModes").is_empty() {
         errors.push(FieldError::required(&SPEC.field("accessModes"), ""));
     }
-    validate_access_modes(spec, errors);
+    validate_access_modes(spec, &SPEC, errors);
     validate_capacity(spec, errors);
     let policy = text(spec, "persistentVolumeReclaimPolicy");
     let policies = &["Delete", "Recycle", "Retain"];
@@ -197,7 +197,7 @@ fn validate_update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
         take(csi, "controllerExpandSecretRef");
     }
     if SOURCES.iter().any(|source| !same_field(&after, &old["spec"], source)) {
-        let diff = unified(&internal(&old["spec"]), &internal(&after));
+        let diff = Printed::diff(&internal(&old["spec"]), &internal(&after));
         let detail = format!("spec.persistentvolumesource is immutable after creation\n{diff}");
         errors.push(FieldError::forbidden(&SPEC.field("persistentvolumesource"), detail));
     }

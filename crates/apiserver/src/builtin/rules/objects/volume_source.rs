@@ -1,9 +1,8 @@
 //! Where a persistent volume is: one field of many.
 
-use super::claim::generic;
-use super::diff::Tree;
 use crate::builtin::rules::json::{set, text};
 use crate::builtin::rules::names::{complain, dns1123_label, dns1123_subdomain};
+use crate::builtin::rules::printed::Printed;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -150,10 +149,10 @@ fn validate_csi(source: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
 
 /// Where a volume is, as the real server prints it in a diff. Kinds of volumes that no longer work are
 /// printed with their JSON names.
-pub(super) fn internal(spec: &Value) -> Tree {
+pub(super) fn internal(spec: &Value) -> Printed {
     let fields = GO_SOURCES.iter().map(|(go, json)| {
         let tree = match (set(spec, json), *json) {
-            (None, _) => Tree::null(),
+            (None, _) => Printed::null(),
             (Some(source), "hostPath") => {
                 go_object(source, &[("Path", "path", "\"\""), ("Type", "type", "null")])
             }
@@ -179,23 +178,23 @@ pub(super) fn internal(spec: &Value) -> Tree {
                     ("NodeExpandSecretRef", "nodeExpandSecretRef", "null"),
                 ],
             ),
-            (Some(source), _) => generic(source),
+            (Some(source), _) => Printed::of(source),
         };
         ((*go).to_owned(), tree)
     });
-    Tree::Object(fields.collect())
+    Printed::Object(fields.collect())
 }
 
-fn go_object(source: &Value, fields: &[(&str, &str, &str)]) -> Tree {
+fn go_object(source: &Value, fields: &[(&str, &str, &str)]) -> Printed {
     let field = |(go, json, absent): &(&str, &str, &str)| {
         let tree = match set(source, json) {
-            None => Tree::Leaf((*absent).to_owned()),
+            None => Printed::Text((*absent).to_owned()),
             Some(secret) if json.ends_with("SecretRef") => {
                 go_object(secret, &[("Name", "name", "\"\""), ("Namespace", "namespace", "\"\"")])
             }
-            Some(value) => generic(value),
+            Some(value) => Printed::of(value),
         };
         ((*go).to_owned(), tree)
     };
-    Tree::Object(fields.iter().map(field).collect())
+    Printed::Object(fields.iter().map(field).collect())
 }

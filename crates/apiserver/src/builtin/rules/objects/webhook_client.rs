@@ -9,8 +9,23 @@ use serde_json::Value;
 
 const FORM: &str = "; desired format: https://host[/path]";
 
+/// Checks how a webhook is reached: exactly one way.
+pub(super) fn validate_client(config: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    match (set(config, "url"), set(config, "service")) {
+        (Some(url), None) => {
+            validate_url(url.as_str().unwrap_or(""), &path.field("url"), errors);
+        }
+        (None, Some(service)) => {
+            // The real server passes name and namespace the wrong way round here.
+            let (name, namespace) = (text(service, "namespace"), text(service, "name"));
+            validate_service(service, namespace, name, &path.field("service"), errors);
+        }
+        _ => errors.push(FieldError::required(path, "exactly one of url or service is required")),
+    }
+}
+
 /// Checks the URL of a webhook.
-pub(super) fn validate_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if url.starts_with(':') {
         let detail =
             format!("url must be a valid URL: parse {}: missing protocol scheme{FORM}", go_quote(url));
@@ -44,7 +59,7 @@ pub(super) fn validate_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldErr
 }
 
 /// Checks the service of a webhook.
-pub(super) fn validate_service(
+fn validate_service(
     service: &Value,
     namespace: &str,
     name: &str,

@@ -1,6 +1,6 @@
 //! `ValidatingWebhookConfiguration` and `MutatingWebhookConfiguration`.
 
-use super::webhook_client::{validate_service, validate_url};
+use super::webhook_client::validate_client;
 use super::{choice, default_pointer, is_unset, validate_object_meta};
 use crate::admission::check_match_condition;
 use crate::builtin::rules::json::{
@@ -104,17 +104,7 @@ fn validate_hook(hook: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     choice(hook, "reinvocationPolicy", &["IfNeeded", "Never"], path, errors);
     let config = &hook["clientConfig"];
     let config_path = path.field("clientConfig");
-    match (set(config, "url"), set(config, "service")) {
-        (Some(url), None) => {
-            validate_url(url.as_str().unwrap_or(""), &config_path.field("url"), errors);
-        }
-        (None, Some(service)) => {
-            // The real server passes name and namespace the wrong way round here.
-            let (name, namespace) = (text(service, "namespace"), text(service, "name"));
-            validate_service(service, namespace, name, &config_path.field("service"), errors);
-        }
-        _ => errors.push(FieldError::required(&config_path, "exactly one of url or service is required")),
-    }
+    validate_client(config, &config_path, errors);
     validate_conditions(hook, &path.field("matchConditions"), errors);
 }
 
@@ -230,8 +220,11 @@ fn validate_conditions(hook: &Value, path: &Path<'_>, errors: &mut Vec<FieldErro
         if expression.trim().is_empty() {
             errors.push(FieldError::required(&path.field("expression"), ""));
         } else if let Err(error) = check_match_condition(expression) {
-            let detail = format!("compilation failed: {error}");
-            errors.push(FieldError::invalid(&path.field("expression"), &expression.into(), detail));
+            errors.push(FieldError::invalid(
+                &path.field("expression"),
+                &expression.into(),
+                error.to_string(),
+            ));
         }
         let name_path = path.field("name");
         let name = text(condition, "name");

@@ -4,10 +4,9 @@
 //! internal types there: other names, other order, and every unset field. `internal_types.txt` lists them,
 //! a line per type: `Name=json:default`, where the default says what stands there when the field is unset.
 
-use super::super::unified_diff::unified_diff;
+use super::super::printed::Printed;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> =
@@ -49,13 +48,6 @@ fn read_type(line: &'static str) -> Option<(&'static str, Vec<Field>)> {
     Some((name, fields.collect()))
 }
 
-/// A printed value: text, or something with lines of its own.
-enum Node {
-    Text(String),
-    Object(Vec<(String, Node)>),
-    List(Vec<Node>),
-}
-
 /// The fields of metadata in the order of their type.
 const METADATA: [&str; 15] = [
     "name",
@@ -77,128 +69,45 @@ const METADATA: [&str; 15] = [
 
 /// A value of an internal type on one line.
 pub(crate) fn render(type_name: &str, value: &Value) -> String {
-    let mut out = String::new();
-    write_compact(&build(type_name, value, &Value::Null), &mut out);
-    out
+    build(type_name, value, &Value::Null).on_one_line()
 }
 
 /// What differs between two values of an internal type, line by line.
 pub(super) fn diff(type_name: &str, old: &Value, new: &Value) -> String {
-    let render = |value| {
-        let mut out = String::new();
-        write_indented(&build(type_name, value, &Value::Null), 0, &mut out);
-        out
-    };
-    unified_diff(&render(old), &render(new))
+    let printed = |value| build(type_name, value, &Value::Null);
+    Printed::diff(&printed(old), &printed(new))
 }
 
-fn build(type_name: &str, value: &Value, around: &Value) -> Node {
+fn build(type_name: &str, value: &Value, around: &Value) -> Printed {
     let mut out = Vec::new();
     for field in TYPES.get(type_name).map_or(&[][..], Vec::as_slice) {
         let holder = if field.json.starts_with('^') { around } else { value };
         let given = holder.get(field.json.trim_start_matches('^')).filter(|v| !v.is_null());
         if field.name == "+" {
             let set = METADATA.iter().filter_map(|name| Some((*name, given?.get(name)?)));
-            out.extend(set.map(|(name, value)| (name.to_owned(), plain(value))));
+            out.extend(set.map(|(name, value)| (name.to_owned(), Printed::of(value))));
             continue;
         }
         out.push((field.name.to_owned(), build_field(field, given, value)));
     }
-    Node::Object(out)
+    Printed::Object(out)
 }
 
-fn build_field(field: &Field, given: Option<&Value>, around: &Value) -> Node {
+fn build_field(field: &Field, given: Option<&Value>, around: &Value) -> Printed {
     match (&field.shape, given) {
-        (Shape::Plain(unset), None) => Node::Text((*unset).to_owned()),
+        (Shape::Plain(unset), None) => Printed::Text((*unset).to_owned()),
         (Shape::Inline(of), given) => build(of, given.unwrap_or(&Value::Null), around),
-        (_, None) => Node::Text("null".to_owned()),
-        (Shape::Plain(_), Some(value)) => plain(value),
+        (_, None) => Printed::null(),
+        (Shape::Plain(_), Some(value)) => Printed::of(value),
         (Shape::Pointer(of), Some(value)) => build(of, value, around),
         (Shape::List(of), Some(value)) => {
             let items = value.as_array().map_or(&[][..], Vec::as_slice);
-            Node::List(items.iter().map(|item| build(of, item, &Value::Null)).collect())
+            Printed::List(items.iter().map(|item| build(of, item, &Value::Null)).collect())
         }
         (Shape::Selector, Some(selector)) => {
             let fields = ["matchLabels", "matchExpressions"];
-            let set = fields.iter().filter_map(|f| Some(((*f).to_owned(), plain(selector.get(f)?))));
-            Node::Object(set.collect())
-        }
-    }
-}
-
-/// Maps print in the order of their keys, which is the order they have here.
-fn plain(value: &Value) -> Node {
-    match value {
-        Value::Object(map) => Node::Object(map.iter().map(|(k, v)| (k.clone(), plain(v))).collect()),
-        Value::Array(items) => Node::List(items.iter().map(plain).collect()),
-        Value::String(text) => Node::Text(quote(text)),
-        other => Node::Text(other.to_string()),
-    }
-}
-
-/// Quotes like Go's JSON, which keeps text safe to stand in a web page.
-fn quote(text: &str) -> String {
-    Value::from(text).to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
-}
-
-fn write_compact(node: &Node, out: &mut String) {
-    match node {
-        Node::Text(text) => out.push_str(text),
-        Node::Object(fields) => {
-            out.push('{');
-            for (index, (name, value)) in fields.iter().enumerate() {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "{}{}:", if index == 0 { "" } else { "," }, quote(name));
-                write_compact(value, out);
-            }
-            out.push('}');
-        }
-        Node::List(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write_compact(item, out);
-            }
-            out.push(']');
-        }
-    }
-}
-
-fn write_indented(node: &Node, depth: usize, out: &mut String) {
-    let line = |out: &mut String, depth: usize| {
-        out.push('\n');
-        out.extend(std::iter::repeat_n(' ', depth));
-    };
-    match node {
-        Node::Text(text) => out.push_str(text),
-        Node::Object(fields) if fields.is_empty() => out.push_str("{}"),
-        Node::List(items) if items.is_empty() => out.push_str("[]"),
-        Node::Object(fields) => {
-            out.push('{');
-            for (index, (name, value)) in fields.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                line(out, depth + 1);
-                let _ = write!(out, "{}: ", quote(name));
-                write_indented(value, depth + 1, out);
-            }
-            line(out, depth);
-            out.push('}');
-        }
-        Node::List(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                line(out, depth + 1);
-                write_indented(item, depth + 1, out);
-            }
-            line(out, depth);
-            out.push(']');
+            let set = fields.iter().filter_map(|f| Some(((*f).to_owned(), Printed::of(selector.get(f)?))));
+            Printed::Object(set.collect())
         }
     }
 }

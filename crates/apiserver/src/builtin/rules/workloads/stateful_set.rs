@@ -4,6 +4,7 @@ use super::super::checks::{Errors, count_or_percent, form, nonnegative, not_over
 use super::super::json::{
     bump_generation, default_to, ensure_object, int, keep, list, list_mut, put, same_field, set, take, text,
 };
+use super::super::objects::claim;
 use super::super::{Env, Rules, names, pod};
 use super::common::{self, SPEC, SelectorWording, invalid_text};
 use super::deployment::{amount, strategy_text};
@@ -99,13 +100,9 @@ fn validate(set: &Value, errors: &mut Errors) {
     let spec = set.get("spec").unwrap_or(&nothing);
     validate_policies(spec, errors);
     let claims = SPEC.field("volumeClaimTemplates");
-    for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
+    for (index, template) in list(spec, "volumeClaimTemplates").iter().enumerate() {
         let at = claims.index(index);
-        pod::validate::claims::validate_spec(
-            claim.get("spec").unwrap_or(&nothing),
-            &at.field("spec"),
-            errors,
-        );
+        claim::validate_spec(&template["spec"], &at.field("spec"), true, errors);
     }
     validate_numbers(spec, errors);
     if !text(spec, "serviceName").is_empty() {

@@ -300,7 +300,7 @@ fn survive_create(rules: &Rules, mut object: Value, stored: &Value) {
     drop((rules.warnings)(&object, None));
     drop(eviction::decide(&object, std::slice::from_ref(&object), &env()));
     drop(binding::bind(&mut object.clone(), &object, &env()));
-    scale::read(&object);
+    scale::selector_string(&object["spec"]["selector"]);
 }
 
 fn survive_update(rules: &Rules, mut object: Value, stored: &Value) {

@@ -45,7 +45,7 @@ fn check_schema(schema: &Value, at: &Path<'_>, status: bool, errors: &mut Vec<Fi
 }
 
 /// Which parts of the versions are the same in all of them.
-#[allow(clippy::struct_excessive_bools)] // four independent facts
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shared {
     /// `schema`.

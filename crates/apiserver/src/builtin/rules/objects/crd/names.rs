@@ -133,7 +133,7 @@ pub(crate) fn set_condition(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::needless_pass_by_value)] // fixtures and expectations are literals
+    #![expect(clippy::needless_pass_by_value, reason = "fixtures and expectations are literals")]
 
     use super::*;
     use expect_test::{Expect, expect};

@@ -4,7 +4,7 @@ use super::versions::{validate_columns, validate_selectable, validate_subresourc
 use super::{SPEC, STATUS, Shared, approval, condition_is_true, print};
 use crate::builtin::rules::json::{flag, list, set, text};
 use crate::builtin::rules::names::{dns1035_label, dns1123_subdomain, validate_immutable_text};
-use crate::builtin::rules::objects::webhook_client::{validate_bundle, validate_service, validate_url};
+use crate::builtin::rules::objects::webhook_client::{validate_bundle, validate_client};
 use crate::builtin::rules::objects::{check_meta_again, is_unset, one_of};
 use crate::field::{FieldError, Path, Problem};
 use serde_json::Value;
@@ -262,18 +262,7 @@ fn validate_conversion(spec: &Value, lenient_bundle: bool, errors: &mut Vec<Fiel
     match config {
         None => errors.push(FieldError::required(&config_path, "required when strategy is set to Webhook")),
         Some(config) => {
-            match (set(config, "url"), set(config, "service")) {
-                (Some(url), None) => {
-                    validate_url(url.as_str().unwrap_or(""), &config_path.field("url"), errors);
-                }
-                (None, Some(service)) => {
-                    // The real server passes name and namespace the wrong way round here.
-                    let (name, namespace) = (text(service, "namespace"), text(service, "name"));
-                    validate_service(service, namespace, name, &config_path.field("service"), errors);
-                }
-                _ => errors
-                    .push(FieldError::required(&config_path, "exactly one of url or service is required")),
-            }
+            validate_client(config, &config_path, errors);
             if !lenient_bundle {
                 validate_bundle(config, &config_path, errors);
             }

@@ -1,4 +1,4 @@
-#![allow(clippy::needless_pass_by_value)] // fixtures and expectations are literals
+#![expect(clippy::needless_pass_by_value, reason = "fixtures and expectations are literals")]
 
 use super::allocate::{Allocations, Ranges, begin_create, begin_update};
 use crate::status::ApiError;

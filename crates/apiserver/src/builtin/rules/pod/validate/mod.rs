@@ -2,7 +2,6 @@
 //!
 //! Every check reports all it finds, in the order in which the real server reports it.
 
-pub(crate) mod claims;
 mod containers;
 mod env;
 mod probes;

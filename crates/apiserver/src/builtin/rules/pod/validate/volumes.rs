@@ -1,12 +1,13 @@
 //! Volumes of a pod spec.
 
-use super::{claims, env};
+use super::env;
 use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::checks::{
     Errors, file_mode, local_unreserved_path, no_backsteps, one_of, required, required_form,
 };
 use crate::builtin::rules::json::{int, list, set, text};
 use crate::builtin::rules::names;
+use crate::builtin::rules::objects::claim;
 use crate::field::{FieldError, Path};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -162,7 +163,7 @@ fn validate_details(kind: &str, source: &Value, path: &Path<'_>, errors: &mut Er
             None => errors.push(FieldError::required(&path.field("volumeClaimTemplate"), "")),
             Some(template) => {
                 let path = path.field("volumeClaimTemplate");
-                claims::validate_template(template, &path, errors);
+                claim::validate_template(template, &path, errors);
             }
         },
         "image" => one_of(errors, path, source, "pullPolicy", &["Always", "IfNotPresent", "Never"]),

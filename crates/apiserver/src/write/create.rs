@@ -1,0 +1,193 @@
+//! Creation: by POST, or by a replacement or an apply of what is not there.
+
+use super::track::{applied, manager_name, track};
+use super::{Change, Written};
+use crate::admit;
+use crate::allocate;
+use crate::builtin::rules::Env;
+use crate::builtin::rules::json::text_at;
+use crate::incoming;
+use crate::kind::Kind;
+use crate::options::WriteOptions;
+use crate::respond::Reply;
+use crate::server::{Call, Server};
+use crate::status::ApiError;
+use crate::store::{Fate, Key, Refused};
+use crate::strategy::{self, Part};
+use serde_json::Value;
+
+/// How often a generated name is tried.
+const NAME_TRIES: usize = 8;
+
+/// POST of a new object.
+pub(crate) async fn create(server: &Server, call: &Call) -> Result<Reply, ApiError> {
+    let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
+    let object = incoming::object(call, &options)?;
+    let written = create_object(server, call, &options, object).await?;
+    written.reply(server, call, 201).await
+}
+
+/// Creates an object that is decoded and defaulted already.
+pub(crate) async fn create_object(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    mut object: Value,
+) -> Result<Written, ApiError> {
+    let kind = &*call.kind;
+    refuse_while_terminating(kind, text_at(&object, "/metadata/name"))?;
+    incoming::place(call, &mut object, call.name.as_deref())?;
+    incoming::dedup_owners(call, &mut object);
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for owned_by_server in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            metadata.remove(owned_by_server);
+        }
+    }
+    let manager = manager_name(call, options);
+    track(server, kind, Part::Main, None, &mut object, &manager);
+    create_tracked(server, call, options, object).await
+}
+
+/// Creates an object whose managers are recorded already.
+async fn create_tracked(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    mut object: Value,
+) -> Result<Written, ApiError> {
+    let asked_for = text_at(&object, "/metadata/name").to_owned();
+    admit::mutate(server, call, admit::Operation::Create, options.dry_run, &mut object, None).await?;
+    incoming::dedup_owners(call, &mut object);
+    let generated = text_at(&object, "/metadata/name").is_empty()
+        && !text_at(&object, "/metadata/generateName").is_empty();
+    let mut tries = if generated { NAME_TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        let last = tries == 0;
+        let candidate = if last { std::mem::take(&mut object) } else { object.clone() };
+        match try_create(server, call, options, &asked_for, candidate).await {
+            Err(error) if error.reason == "AlreadyExists" && generated && !last => {}
+            other => return other,
+        }
+    }
+}
+
+async fn try_create(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    asked_for: &str,
+    mut object: Value,
+) -> Result<Written, ApiError> {
+    let kind = &*call.kind;
+    let uid = || server.uid();
+    let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
+    begin(server, &mut object);
+    strategy::prepare_create(kind, &mut object, &env);
+    allocate::on_create(server, kind, &mut object, options.dry_run)?;
+    let stored = store_new(server, call, options, asked_for, &mut object).await;
+    if stored.is_err() {
+        allocate::undo_create(server, kind, &object, options.dry_run);
+    }
+    stored
+}
+
+/// Checks and commits a prepared new object.
+async fn store_new(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    asked_for: &str,
+    object: &mut Value,
+) -> Result<Written, ApiError> {
+    let kind = &*call.kind;
+    strategy::check_create(kind, object, call)?;
+    if let Some(builtin) = kind.builtin() {
+        for warning in (builtin.rules.warnings)(object, None) {
+            call.warn(warning);
+        }
+    }
+    // Whatever a webhook has made of it, the request is for the name that the client gave, if any.
+    admit::validate(server, call, asked_for, admit::Operation::Create, options.dry_run, (object, None))
+        .await?;
+    let name = text_at(object, "/metadata/name").to_owned();
+    let key = Key::new(call.namespace(), &name);
+    if !text_at(object, "/metadata/resourceVersion").is_empty() {
+        let why = "resourceVersion should not be set on objects to be created";
+        return Err(ApiError::plain(500, "", why));
+    }
+    if options.dry_run {
+        if server.store.get(&kind.collection, &key).is_some() {
+            return Err(ApiError::already_exists(&kind.resource(), &name));
+        }
+        return Ok(Written::DryRun(object.take()));
+    }
+    match server.store.commit(&kind.collection, &key, None, &kind.stored(object), Fate::Kept) {
+        Ok(object) => Ok(Written::Stored(object)),
+        Err(Refused::Changed(found)) => {
+            let mut error = ApiError::already_exists(&kind.resource(), &name);
+            if found.is_some_and(|o| o.value().pointer("/metadata/deletionTimestamp").is_some()) {
+                error.message = format!("object is being deleted: {}", error.message);
+            }
+            Err(error)
+        }
+        Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
+    }
+}
+
+/// Gives a new object what makes it one.
+fn begin(server: &Server, object: &mut Value) {
+    let now = server.timestamp();
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    metadata.insert("creationTimestamp".into(), now.into());
+    metadata.insert("uid".into(), server.uid().into());
+    let named = metadata.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+    if let (false, Some(prefix)) = (named, metadata.get("generateName").and_then(Value::as_str)) {
+        let name = crate::builtin::rules::names::generate::generate_name(prefix, || server.identities.next());
+        metadata.insert("name".into(), name.into());
+    }
+}
+
+fn refuse_while_terminating(kind: &Kind, name: &str) -> Result<(), ApiError> {
+    if kind.custom().is_some_and(|custom| custom.terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(ApiError::forbidden(&kind.resource(), name, why));
+    }
+    Ok(())
+}
+
+/// Creates what was to be changed and is not there, if the change says all of it.
+pub(super) async fn create_by_update(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    change: Change<'_>,
+) -> Result<Written, ApiError> {
+    match change {
+        Change::Replace(mut object) => {
+            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("resourceVersion");
+            }
+            create_object(server, call, options, object).await
+        }
+        Change::Apply { wanted, force } => {
+            refuse_while_terminating(&call.kind, call.name())?;
+            let uid = text_at(&wanted, "/metadata/uid");
+            if !uid.is_empty() {
+                let why = format!(
+                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                );
+                return Err(ApiError::conflict(&call.kind.resource(), call.name(), &why));
+            }
+            let mut object = applied(server, call, options, Part::Main, None, &wanted, force)?;
+            incoming::check_name(call, &object)?;
+            incoming::place(call, &mut object, Some(call.name()))?;
+            incoming::fit(&call.kind, &mut object).map_err(ApiError::bad_request)?;
+            strategy::default(&call.kind, &mut object);
+            create_tracked(server, call, options, object).await
+        }
+        Change::Patch(_) | Change::Tracked(_) | Change::Viewed(_) => {
+            Err(ApiError::not_found(&call.kind.resource(), call.name()))
+        }
+    }
+}

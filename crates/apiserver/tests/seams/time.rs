@@ -1,0 +1,178 @@
+//! Time and identity that a test decides: nothing happens by the machine's clock, and nothing by chance.
+
+use crate::{Events, MAPS, bytes, map, request, succeed, watch_path};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use http_body_util::BodyExt as _;
+use mainstay_apiserver::{ApiServer, SeededIdentities, TokioClock};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::Instant;
+
+fn virtual_server() -> ApiServer {
+    let clock = TokioClock::starting_at("2001-01-01T00:00:00Z".parse().unwrap());
+    ApiServer::builder().clock(clock).identities(SeededIdentities::new(7)).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_stamped_by_the_paused_clock() {
+    let server = virtual_server();
+    let first = succeed(&server, "POST", MAPS, map("a", "1")).await;
+    assert_eq!(first["metadata"]["creationTimestamp"], "2001-01-01T00:00:00Z");
+    assert_eq!(first["metadata"]["managedFields"][0]["time"], "2001-01-01T00:00:00Z");
+    tokio::time::advance(Duration::from_hours(25)).await;
+    let second = succeed(&server, "POST", MAPS, map("b", "1")).await;
+    assert_eq!(second["metadata"]["creationTimestamp"], "2001-01-02T01:00:00Z");
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_ends_after_its_seconds_and_is_told_of_progress_every_minute() {
+    let server = virtual_server();
+    succeed(&server, "POST", MAPS, map("a", "1")).await;
+    let (begin, real) = (Instant::now(), std::time::Instant::now());
+    let path = watch_path("&timeoutSeconds=150&allowWatchBookmarks=true");
+    let mut events = Events::of(&server, &path).await;
+    let mut seen = Vec::new();
+    while let Some(event) = events.next().await {
+        seen.push((begin.elapsed().as_secs(), crate::describe(&event)));
+    }
+    // The runtime moves the paused clock whenever nothing else is left to do.
+    let expected = [(0, "ADDED a=1"), (60, "BOOKMARK"), (120, "BOOKMARK"), (150, "BOOKMARK")];
+    assert_eq!(seen, expected.map(|(second, event)| (second, event.to_owned())));
+    assert_eq!(begin.elapsed().as_secs(), 150);
+    assert!(real.elapsed() < Duration::from_mins(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_without_bookmarks_is_silent_until_it_ends() {
+    let server = virtual_server();
+    let begin = Instant::now();
+    let mut events = Events::of(&server, &watch_path("&timeoutSeconds=600")).await;
+    assert_eq!(events.line().await, "(end)");
+    assert_eq!(begin.elapsed().as_secs(), 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bookmark_tells_the_newest_revision_though_nothing_was_sent() {
+    let server = virtual_server();
+    let mut events =
+        Events::of(&server, "/api/v1/namespaces/default/secrets?watch=true&allowWatchBookmarks=true").await;
+    succeed(&server, "POST", MAPS, map("a", "1")).await;
+    let bookmark = events.next().await.unwrap();
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    assert_eq!(bookmark["object"]["metadata"]["resourceVersion"], server.revision().to_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_is_granted_its_period_by_the_paused_clock() {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let server = virtual_server();
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+        "spec": {"nodeName": "n", "terminationGracePeriodSeconds": 40, "containers": [{"name": "c", "image": "i"}]},
+    });
+    succeed(&server, "POST", PODS, pod).await;
+    tokio::time::advance(Duration::from_mins(1)).await;
+    let marked = succeed(&server, "DELETE", &format!("{PODS}/a"), Value::Null).await;
+    assert_eq!(marked["metadata"]["deletionTimestamp"], "2001-01-01T00:01:40Z");
+    assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 40);
+    tokio::time::advance(Duration::from_secs(10)).await;
+    let shortened = succeed(&server, "DELETE", &format!("{PODS}/a"), json!({"gracePeriodSeconds": 20})).await;
+    assert_eq!(shortened["metadata"]["deletionTimestamp"], "2001-01-01T00:01:20Z");
+    // To end the pod is the node's business, however much time goes by.
+    tokio::time::advance(Duration::from_hours(1)).await;
+    succeed(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
+    succeed(&server, "DELETE", &format!("{PODS}/a"), json!({"gracePeriodSeconds": 0})).await;
+    assert_eq!(crate::send(&server, "GET", &format!("{PODS}/a"), Value::Null).await.0, 404);
+}
+
+/// Requests that between them reach most of what chooses something.
+fn requests() -> Vec<(&'static str, String, Value)> {
+    let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            }}}],
+        },
+    });
+    let thing = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"generateName": "t-"}});
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+        "spec": {"type": "NodePort", "ports": [{"port": 80}]},
+    });
+    let mut generated = map("", "1");
+    generated["metadata"] = json!({"generateName": "g-"});
+    let mut requests = vec![
+        ("POST", "/api/v1/namespaces".into(), namespace("one")),
+        ("POST", "/api/v1/namespaces".into(), namespace("two")),
+        ("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".into(), definition),
+        ("POST", "/api/v1/namespaces/one/services".into(), service),
+        ("GET", "/apis".into(), Value::Null),
+        ("GET", "/openapi/v3".into(), Value::Null),
+        ("GET", "/apis/example.com/v1".into(), Value::Null),
+    ];
+    for _ in 0..5 {
+        requests.push(("POST", "/api/v1/namespaces/one/configmaps".into(), generated.clone()));
+        requests.push(("POST", "/apis/example.com/v1/namespaces/two/things".into(), thing.clone()));
+    }
+    requests.extend([
+        ("GET", "/api/v1/configmaps?limit=3".into(), Value::Null),
+        ("DELETE", "/api/v1/namespaces/one".into(), Value::Null),
+        (
+            "DELETE",
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com".into(),
+            Value::Null,
+        ),
+    ]);
+    requests
+}
+
+/// Everything a server says: the answers, and what watches of it show.
+async fn record() -> Vec<Bytes> {
+    let server = virtual_server();
+    let mut said = Vec::new();
+    let mut watches = Vec::new();
+    for resource in ["configmaps", "namespaces", "serviceaccounts", "services"] {
+        let path = format!("/api/v1/{resource}?watch=true&timeoutSeconds=300&allowWatchBookmarks=true");
+        let response = server.handle(request("GET", &path, &Value::Null)).await;
+        watches.push(response.into_body().into_data_stream());
+    }
+    for (method, path, body) in requests() {
+        let response = server.handle(request(method, &path, &body)).await;
+        let (head, body) = response.into_parts();
+        said.push(format!("{method} {path} {} {:?}", head.status, head.headers).into());
+        said.push(bytes(http::Response::new(body)).await.1);
+        // Lets the controllers do what follows from it.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    for mut watch in watches {
+        while let Some(piece) = watch.next().await {
+            said.push(piece.unwrap());
+        }
+    }
+    said
+}
+
+#[tokio::test(start_paused = true)]
+async fn same_seed_clock_and_requests_give_the_same_bytes() {
+    let (first, second) = (record().await, record().await);
+    assert!(first.len() > 60, "{}", first.len());
+    for (first, second) in first.iter().zip(&second) {
+        assert_eq!(first, second);
+    }
+    assert_eq!(first.len(), second.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_seed_gives_other_uids() {
+    let uid = async |seed| {
+        let server = ApiServer::builder().identities(SeededIdentities::new(seed)).build().unwrap();
+        succeed(&server, "POST", MAPS, map("a", "1")).await["metadata"]["uid"].clone()
+    };
+    assert_ne!(uid(1).await, uid(2).await);
+    assert_eq!(uid(1).await, uid(1).await);
+}
