@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// Where everything happens.
 pub(crate) const NAMESPACE: &str = "bench";
 
-/// A `ConfigMap` of a bit over 500 bytes as sent, about a kilobyte as stored.
+/// A `ConfigMap` of about 500 bytes as sent, about a kilobyte as stored.
 pub(crate) fn config_map(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
