@@ -1,0 +1,1 @@
+//! Derives of the `mainstay` crate, which exports them.
