@@ -1,0 +1,350 @@
+//! What an author declares: a parent kind, its child kinds with a strategy each, and a handler.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::core::Resource;
+use serde_json::Value;
+
+use crate::handler::{AnyFinalize, AnyHandler, AsyncFinalize, AsyncHandler, Finalize, Handler};
+use crate::kind::Kind;
+use crate::queue::Backoff;
+use crate::readiness::Readiness;
+
+/// A parent kind, what it owns, and the function that decides. Made by [`Controller::of`] or [`Controller::for_kind`].
+#[derive(Clone)]
+pub struct Controller {
+    pub(crate) parent: Kind,
+    pub(crate) children: Vec<ChildKind>,
+    pub(crate) reads: Vec<Kind>,
+    pub(crate) handler: AnyHandler,
+    pub(crate) finalize: Option<AnyFinalize>,
+    pub(crate) options: Options,
+}
+
+/// How a controller goes about its work; the same for all of its parents.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) backoff: Backoff,
+    pub(crate) deadline: Duration,
+    pub(crate) resync: Option<Duration>,
+    pub(crate) history: usize,
+    pub(crate) prune: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            backoff: Backoff::default(),
+            deadline: Duration::from_mins(1),
+            resync: None,
+            history: 3,
+            prune: Vec::new(),
+        }
+    }
+}
+
+impl Controller {
+    /// A controller of parents of a Rust type.
+    pub fn of<K>() -> ControllerBuilder
+    where
+        K: Resource<DynamicType = ()>,
+        K::Scope: 'static,
+    {
+        Self::for_kind(Kind::of::<K>())
+    }
+
+    /// A controller of parents of any kind, as JSON.
+    pub fn for_kind(parent: Kind) -> ControllerBuilder {
+        ControllerBuilder {
+            parent,
+            children: Vec::new(),
+            reads: Vec::new(),
+            finalize: None,
+            options: Options::default(),
+        }
+    }
+
+    /// The kind of its parents.
+    pub fn parent(&self) -> &Kind {
+        &self.parent
+    }
+
+    pub(crate) fn child(&self, kind: &Kind) -> Option<&ChildKind> {
+        self.children.iter().find(|child| child.kind == *kind)
+    }
+
+    /// Whether parents carry a finalizer: something has to be done before they go.
+    pub(crate) fn needs_finalizer(&self) -> bool {
+        self.finalize.is_some() || self.children.iter().any(|child| child.orphan)
+    }
+
+    /// The kind of revisions, if a child kind is rolled.
+    pub(crate) fn rolls(&self) -> bool {
+        self.children.iter().any(|child| matches!(child.strategy, Strategy::Rolling(_)))
+    }
+}
+
+impl fmt::Debug for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller")
+            .field("parent", &self.parent)
+            .field("children", &self.children)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A [`Controller`] that lacks its handler.
+#[derive(Clone)]
+#[must_use]
+pub struct ControllerBuilder {
+    parent: Kind,
+    children: Vec<ChildKind>,
+    reads: Vec<Kind>,
+    finalize: Option<AnyFinalize>,
+    options: Options,
+}
+
+impl ControllerBuilder {
+    /// Parents own objects of this type, kept by server-side apply.
+    pub fn owns<K>(self) -> Self
+    where
+        K: Resource<DynamicType = ()>,
+        K::Scope: 'static,
+    {
+        self.child(ChildKind::of::<K>())
+    }
+
+    /// Parents own objects of this kind, kept as it says.
+    pub fn child(mut self, child: ChildKind) -> Self {
+        self.children.retain(|known| known.kind != child.kind);
+        self.children.push(child);
+        self
+    }
+
+    /// The handler asks for objects of this type that it does not own. Only what is named here is in the printed
+    /// [`ClusterRole`](crate::Operator::rbac), and only it can be asked for.
+    pub fn reads<K>(self) -> Self
+    where
+        K: Resource<DynamicType = ()>,
+        K::Scope: 'static,
+    {
+        self.reads_kind(Kind::of::<K>())
+    }
+
+    /// [`reads`](Self::reads), of any kind.
+    pub fn reads_kind(mut self, kind: Kind) -> Self {
+        if !self.reads.contains(&kind) {
+            self.reads.push(kind);
+        }
+        self
+    }
+
+    /// Cleans up before a parent goes. Puts a finalizer on every parent.
+    pub fn finalize(mut self, finalize: impl Finalize) -> Self {
+        self.finalize = Some(AnyFinalize::Plain(Arc::new(finalize)));
+        self
+    }
+
+    /// [`finalize`](Self::finalize) that waits for something.
+    pub fn finalize_async(mut self, finalize: impl AsyncFinalize) -> Self {
+        self.finalize = Some(AnyFinalize::from_async(finalize));
+        self
+    }
+
+    /// How long a failing parent waits before it is tried again.
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.options.backoff = backoff;
+        self
+    }
+
+    /// How long one call of the handler may take; a minute unless said otherwise. What takes longer counts as failed.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.options.deadline = deadline;
+        self
+    }
+
+    /// Has every parent synced again after this time, even if nothing changed. Off unless said otherwise: what is in the
+    /// cluster is watched. For handlers that look at things outside of it.
+    pub fn resync(mut self, every: Duration) -> Self {
+        self.options.resync = Some(every);
+        self
+    }
+
+    /// How many plans are kept per parent for [`Operator::explain`](crate::Operator::explain); three unless said otherwise.
+    pub fn history(mut self, plans: usize) -> Self {
+        self.options.history = plans;
+        self
+    }
+
+    /// Does not keep these fields of parents in memory; see [`ChildKind::without`].
+    pub fn without(mut self, field: &str) -> Self {
+        self.options.prune.push(field.to_owned());
+        self
+    }
+
+    /// The controller, with its handler.
+    pub fn sync(self, handler: impl Handler) -> Controller {
+        self.with(AnyHandler::Plain(Arc::new(handler)))
+    }
+
+    /// The controller, with a handler that waits for something.
+    pub fn sync_async(self, handler: impl AsyncHandler) -> Controller {
+        self.with(AnyHandler::from_async(handler))
+    }
+
+    fn with(self, handler: AnyHandler) -> Controller {
+        let Self { parent, children, reads, finalize, options } = self;
+        Controller { parent, children, reads, handler, finalize, options }
+    }
+}
+
+/// A kind of children, and how they are brought to their desired state.
+#[derive(Clone)]
+#[must_use]
+pub struct ChildKind {
+    pub(crate) kind: Kind,
+    pub(crate) strategy: Strategy,
+    pub(crate) recreate_immutable: bool,
+    pub(crate) adopt: Option<Adopt>,
+    pub(crate) orphan: bool,
+    pub(crate) metadata_only: bool,
+    pub(crate) prune: Vec<String>,
+}
+
+/// From a parent, the selector of those objects that it may adopt.
+pub(crate) type Adopt = Arc<dyn Fn(&Value) -> String + Send + Sync>;
+
+impl ChildKind {
+    /// Children of a Rust type.
+    pub fn of<K>() -> Self
+    where
+        K: Resource<DynamicType = ()>,
+        K::Scope: 'static,
+    {
+        Self::new(Kind::of::<K>())
+    }
+
+    /// Children of any kind.
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            strategy: Strategy::Apply,
+            recreate_immutable: false,
+            adopt: None,
+            orphan: false,
+            metadata_only: false,
+            prune: Vec::new(),
+        }
+    }
+
+    /// How a difference is made good.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// Deletes and creates a child when the server refuses a change because the field is immutable. Without this the refusal is
+    /// reported on the parent, and the child stays.
+    pub fn recreate_when_immutable(mut self) -> Self {
+        self.recreate_immutable = true;
+        self
+    }
+
+    /// Takes over objects that exist under a desired child's name, have no controller, and whose labels fit the selector
+    /// that this makes of the parent (in kubectl's form: `app=web`). Others are left alone and reported as a conflict.
+    pub fn adopt(mut self, selector: impl Fn(&Value) -> String + Send + Sync + 'static) -> Self {
+        self.adopt = Some(Arc::new(selector));
+        self
+    }
+
+    /// Leaves these children in place when their parent is deleted: they are released instead. Puts a finalizer on parents.
+    pub fn orphan_on_delete(mut self) -> Self {
+        self.orphan = true;
+        self
+    }
+
+    /// Keeps only the metadata of these children in memory. The handler sees no more, and a change that somebody else makes
+    /// outside of metadata goes unnoticed.
+    pub fn metadata_only(mut self) -> Self {
+        self.metadata_only = true;
+        self
+    }
+
+    /// Does not keep a field in memory: `spec.template`, `metadata.annotations["example.com/large"]`. The handler doesn't see
+    /// it. It must not be one that desired children name. `metadata.managedFields` is never kept.
+    pub fn without(mut self, field: &str) -> Self {
+        self.prune.push(field.to_owned());
+        self
+    }
+}
+
+impl fmt::Debug for ChildKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.kind, self.strategy)
+    }
+}
+
+/// How a difference between a desired and an existing child is made good. A missing child is created under all of them.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub enum Strategy {
+    /// By server-side apply: fields that the handler names are set, fields that it named before and no longer does are
+    /// removed, all others are left to whoever set them.
+    #[default]
+    Apply,
+    /// By replacing the object: what the handler doesn't name is not there afterwards, unless the server fills it in.
+    Replace,
+    /// By deleting the child, and creating it once it is gone.
+    Recreate,
+    /// Not at all. The new state takes effect when somebody deletes the child.
+    OnDelete,
+    /// A few at a time, waiting for each to be ready.
+    Rolling(Rolling),
+}
+
+/// A rolling change: at most so many children of the kind are unavailable at once.
+///
+/// Every state of the parent's `spec` is kept as a `ControllerRevision`, the last ten of them. To roll back, give the parent its
+/// former spec: the children are then rolled back in the same way.
+#[derive(Clone)]
+#[must_use]
+pub struct Rolling {
+    pub(crate) max_unavailable: usize,
+    pub(crate) recreate: bool,
+    pub(crate) ready: Option<Arc<dyn Fn(&Value) -> Readiness + Send + Sync>>,
+    pub(crate) revisions: usize,
+}
+
+impl Rolling {
+    /// At most `max_unavailable` children of the kind are unavailable on account of the change. Zero counts as one: a
+    /// change that may disturb nothing could never begin.
+    pub fn at_most(max_unavailable: usize) -> Self {
+        Self { max_unavailable: max_unavailable.max(1), recreate: false, ready: None, revisions: 10 }
+    }
+
+    /// Changes children by deleting and creating them instead of in place.
+    pub fn recreate(mut self) -> Self {
+        self.recreate = true;
+        self
+    }
+
+    /// When a child is ready, where [`readiness`](crate::readiness::readiness) does not know.
+    pub fn ready_when(mut self, ready: impl Fn(&Value) -> Readiness + Send + Sync + 'static) -> Self {
+        self.ready = Some(Arc::new(ready));
+        self
+    }
+
+    /// How many revisions are kept.
+    pub fn revisions(mut self, kept: usize) -> Self {
+        self.revisions = kept.max(1);
+        self
+    }
+}
+
+impl fmt::Debug for Rolling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at most {} unavailable", self.max_unavailable)
+    }
+}

@@ -1,0 +1,176 @@
+//! Requests to the API server, and what their answers mean. Every write goes through here, so this is where the fence
+//! stands: no write begins that could still be under way when another replica may write.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::kind::{Key, Kind};
+use crate::metrics::Metrics;
+
+/// Asked before every write: may it begin, if it can take this long?
+pub(crate) trait Permit: Send + Sync {
+    fn may_write(&self, parent_uid: &str, now: Instant, timeout: Duration) -> bool;
+}
+
+/// The API server, as one operator uses it.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub(crate) client: kube::Client,
+    /// The field manager.
+    pub(crate) manager: Arc<str>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) permit: Arc<dyn Permit>,
+    pub(crate) timeout: Duration,
+}
+
+/// What came of a request that did not do what it was sent for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// There is no such object.
+    NotFound,
+    /// The object is not the one, or not in the state, that the request was made for.
+    Conflict,
+    /// The server will not take this, however often it is sent.
+    Refused { message: String, immutable: bool },
+    /// The operator may not.
+    Forbidden { message: String },
+    /// Nobody knows, or not now.
+    Unavailable { message: String, retry_after: Option<Duration> },
+    /// This replica may no longer write for the parent. Nothing was sent.
+    Fenced,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => f.write_str("there is no such object"),
+            Self::Conflict => f.write_str("the object has changed"),
+            Self::Refused { message, .. } | Self::Forbidden { message } | Self::Unavailable { message, .. } => {
+                f.write_str(message)
+            }
+            Self::Fenced => f.write_str("another replica may be writing for this parent"),
+        }
+    }
+}
+
+/// A request in the making.
+pub(crate) struct Call<'a> {
+    pub(crate) verb: &'static str,
+    pub(crate) method: Method,
+    pub(crate) kind: &'a Kind,
+    pub(crate) path: String,
+    pub(crate) content_type: Option<&'static str>,
+    pub(crate) body: Vec<u8>,
+    /// For whom a write is made. `None`: it is a read.
+    pub(crate) parent_uid: Option<&'a str>,
+}
+
+impl Api {
+    pub(crate) async fn get(&self, kind: &Kind, key: &Key) -> Result<Bytes, Failure> {
+        let path = kind.object_path(key);
+        let method = Method::GET;
+        self.send(Call { verb: "get", method, kind, path, content_type: None, body: Vec::new(), parent_uid: None }).await
+    }
+
+    pub(crate) async fn send(&self, call: Call<'_>) -> Result<Bytes, Failure> {
+        let started = Instant::now();
+        if let Some(uid) = call.parent_uid
+            && !self.permit.may_write(uid, started, self.timeout)
+        {
+            return Err(Failure::Fenced);
+        }
+        let (verb, kind) = (call.verb, call.kind);
+        let sent = tokio::time::timeout(self.timeout, self.exchange(call)).await;
+        let (code, answer) = match sent {
+            Ok(Ok((code, retry_after, body))) => (code.as_u16(), judge(code, retry_after, body)),
+            Ok(Err(message)) => (0, Err(Failure::Unavailable { message, retry_after: None })),
+            Err(_) => {
+                let message = format!("no answer within {} s", self.timeout.as_secs());
+                (0, Err(Failure::Unavailable { message, retry_after: None }))
+            }
+        };
+        self.metrics.api_request(verb, kind, code, started.elapsed());
+        answer
+    }
+
+    async fn exchange(&self, call: Call<'_>) -> Result<(StatusCode, Option<Duration>, Bytes), String> {
+        let mut request = http::Request::builder().method(call.method).uri(call.path).header("accept", "application/json");
+        if let Some(content_type) = call.content_type {
+            request = request.header("content-type", content_type);
+        }
+        let request = request.body(Body::from(call.body)).map_err(|error| error.to_string())?;
+        let response = self.client.send(request).await.map_err(|error| chain(&error))?;
+        let code = response.status();
+        let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+        let body = response.into_body().collect().await.map_err(|error| chain(&error))?.to_bytes();
+        Ok((code, retry_after.map(Duration::from_secs), body))
+    }
+}
+
+/// What an answer means.
+fn judge(code: StatusCode, retry_after: Option<Duration>, body: Bytes) -> Result<Bytes, Failure> {
+    if code.is_success() {
+        return Ok(body);
+    }
+    let status: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let message = match status["message"].as_str() {
+        Some(message) => message.to_owned(),
+        None => code.canonical_reason().unwrap_or("an answer without a reason").to_owned(),
+    };
+    let causes = || status.pointer("/details/causes").and_then(Value::as_array).into_iter().flatten();
+    Err(match code {
+        StatusCode::NOT_FOUND if is_of_object(&status) => Failure::NotFound,
+        StatusCode::CONFLICT => Failure::Conflict,
+        // The uid that was sent as a precondition is that of another object.
+        StatusCode::UNPROCESSABLE_ENTITY if causes().any(|cause| cause["field"] == "metadata.uid") => Failure::Conflict,
+        StatusCode::UNPROCESSABLE_ENTITY => {
+            let immutable = causes().any(|cause| is_immutable(cause["message"].as_str().unwrap_or_default()))
+                || is_immutable(&message);
+            Failure::Refused { message, immutable }
+        }
+        StatusCode::FORBIDDEN if causes().any(|cause| cause["reason"] == "NamespaceTerminating") => {
+            Failure::Refused { message, immutable: false }
+        }
+        StatusCode::FORBIDDEN => Failure::Forbidden { message },
+        StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED | StatusCode::PAYLOAD_TOO_LARGE => {
+            Failure::Refused { message, immutable: false }
+        }
+        _ => Failure::Unavailable { message, retry_after },
+    })
+}
+
+/// A 404 of a named object, not of its namespace or of the whole kind.
+fn is_of_object(status: &Value) -> bool {
+    status.pointer("/details/name").is_some() && status.pointer("/details/kind").is_none_or(|kind| kind != "namespaces")
+}
+
+/// The wordings by which Kubernetes refuses to change a field of an object that exists.
+fn is_immutable(message: &str) -> bool {
+    ["field is immutable", "updates to", "may not change once set", "is immutable"]
+        .iter()
+        .any(|wording| message.contains(wording))
+}
+
+/// An error with its sources, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let next = error.to_string();
+        // Some errors repeat their source in their own text.
+        if !text.ends_with(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,215 @@
+//! The only place with side effects: does one step of a plan and puts the answer into the cache, so that the next
+//! decision sees it.
+
+mod api;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+
+pub(crate) use api::{Api, Call, Failure, Permit, chain};
+
+use crate::cache::Caches;
+use crate::diff::{Learned, Ownership, Rules};
+use crate::plan::{Action, Body, Memory, Precondition, Reason, Refusal, Step};
+
+const APPLY: &str = "application/apply-patch+yaml";
+const MERGE: &str = "application/merge-patch+json";
+const JSON: &str = "application/json";
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is done.
+    Done,
+    /// It was not needed: what differed is the server's own rewriting.
+    NotNeeded,
+    /// The world is not as the decision took it to be. The cache has been put right; decide again.
+    Outdated,
+    /// It failed.
+    Failed(Failure),
+}
+
+/// What steps of one parent need.
+pub(crate) struct Executor<'a> {
+    pub(crate) api: &'a Api,
+    pub(crate) caches: &'a Caches,
+    /// The parent's uid.
+    pub(crate) parent_uid: &'a str,
+    pub(crate) parent: &'a crate::kind::ObjectRef,
+}
+
+impl Executor<'_> {
+    /// Does a step. What it teaches is put into `memory`.
+    pub(crate) async fn execute_step(&self, step: &Step, rules: &Rules, memory: &mut Memory) -> Outcome {
+        match self.check(step, rules, memory).await {
+            Ok(None) => {}
+            Ok(Some(outcome)) => return outcome,
+            Err(failure) => return self.after_failure(step, failure, memory).await,
+        }
+        match self.api.send(self.call(step)).await {
+            Ok(answer) => self.after_success(step, &answer, rules, memory),
+            Err(failure) => self.after_failure(step, failure, memory).await,
+        }
+    }
+
+    /// What must be read before a step may be taken.
+    async fn check(&self, step: &Step, rules: &Rules, memory: &mut Memory) -> Result<Option<Outcome>, Failure> {
+        match step.reason {
+            // The desired state is the one that was applied, and yet the object differs. Either somebody changed it, or this is
+            // what the server made of it. Who owns the fields tells which.
+            Reason::Drifted if step.action == Action::Apply => {
+                let answer = self.api.get(&step.object.kind, &step.object.key).await?;
+                let live: Value = parse(&answer);
+                self.caches.own_write(&step.object.kind, &answer);
+                let owned = Ownership::of(&live, &self.api.manager, "");
+                if live["metadata"]["uid"] == uid_of(&step.body) && step.changes.iter().all(|change| owned.owns(&change.path)) {
+                    memory.learn(&live, &step.body.value, rules);
+                    return Ok(Some(Outcome::NotNeeded));
+                }
+                Ok(None)
+            }
+            // The cache may not know yet that the parent is going, or is another one of the same name.
+            Reason::Adopted => {
+                let answer = self.api.get(&self.parent.kind, &self.parent.key).await?;
+                let live: Value = parse(&answer);
+                let metadata = &live["metadata"];
+                if metadata["uid"] == self.parent_uid && metadata.get("deletionTimestamp").is_none() {
+                    return Ok(None);
+                }
+                self.caches.own_write(&self.parent.kind, &answer);
+                Ok(Some(Outcome::Outdated))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn call<'a>(&'a self, step: &'a Step) -> Call<'a> {
+        let kind = &step.object.kind;
+        let path = kind.object_path(&step.object.key);
+        let manager = &self.api.manager;
+        let (verb, method, path, content_type) = match step.action {
+            Action::Create | Action::Apply => {
+                ("apply", Method::PATCH, format!("{path}?fieldManager={manager}&force=true"), APPLY)
+            }
+            Action::WriteStatus => {
+                ("apply", Method::PATCH, format!("{path}/status?fieldManager={manager}&force=true"), APPLY)
+            }
+            Action::Replace => ("update", Method::PUT, format!("{path}?fieldManager={manager}"), JSON),
+            Action::Delete => ("delete", Method::DELETE, path, JSON),
+            Action::Release | Action::AddFinalizer | Action::RemoveFinalizer => {
+                ("patch", Method::PATCH, format!("{path}?fieldManager={manager}"), MERGE)
+            }
+        };
+        let body = render_body(step.action, &step.body);
+        Call { verb, method, kind, path, content_type: Some(content_type), body, parent_uid: Some(self.parent_uid) }
+    }
+
+    fn after_success(&self, step: &Step, answer: &Bytes, rules: &Rules, memory: &mut Memory) -> Outcome {
+        let kind = &step.object.kind;
+        if step.action == Action::Delete {
+            let left: Value = parse(answer);
+            if left["kind"] == "Status" {
+                self.caches.own_delete(kind, &step.object.key, uid_of(&step.body));
+            } else {
+                self.caches.own_write(kind, answer);
+            }
+            return Outcome::Done;
+        }
+        self.caches.own_write(kind, answer);
+        if matches!(step.action, Action::Create | Action::Apply | Action::Replace | Action::WriteStatus) {
+            let live: Value = parse(answer);
+            memory.learn(&live, &step.body.value, rules);
+            if step.action == Action::WriteStatus {
+                memory.settle_status(&step.body.value["status"], &live["status"]);
+            }
+        }
+        memory.refused.remove(&step.object);
+        Outcome::Done
+    }
+
+    async fn after_failure(&self, step: &Step, failure: Failure, memory: &mut Memory) -> Outcome {
+        match failure {
+            Failure::Conflict | Failure::NotFound => self.refresh(step).await,
+            Failure::Refused { message, immutable } => {
+                let hash = step.body.value.pointer("/metadata/annotations").and_then(|all| all[crate::plan::APPLIED].as_str());
+                let refusal = Refusal { hash: hash.unwrap_or_default().to_owned(), immutable };
+                memory.refused.insert(step.object.clone(), refusal);
+                Outcome::Failed(Failure::Refused { message, immutable })
+            }
+            other => Outcome::Failed(other),
+        }
+    }
+
+    /// Puts the cache right about an object.
+    async fn refresh(&self, step: &Step) -> Outcome {
+        let (kind, key) = (&step.object.kind, &step.object.key);
+        match self.api.get(kind, key).await {
+            Ok(answer) => {
+                self.caches.own_write(kind, &answer);
+                Outcome::Outdated
+            }
+            Err(Failure::NotFound) => {
+                if let Some(known) = self.caches.get(kind, key) {
+                    self.caches.own_delete(kind, key, known.uid());
+                }
+                Outcome::Outdated
+            }
+            Err(failure) => Outcome::Failed(failure),
+        }
+    }
+}
+
+impl Memory {
+    /// Remembers how the server rewrote what was sent.
+    fn learn(&mut self, live: &Value, sent: &Value, rules: &Rules) {
+        let Some(uid) = live["metadata"]["uid"].as_str() else { return };
+        let learned = Learned::from(sent, live, rules);
+        if learned.is_empty() {
+            self.learned.remove(uid);
+        } else {
+            self.learned.insert(uid.to_owned(), learned);
+        }
+    }
+
+    fn settle_status(&mut self, sent: &Value, live: &Value) {
+        let settled = (crate::diff::content_hash(sent), crate::diff::content_hash(live));
+        self.status_settled = (settled.0 != settled.1).then_some(settled);
+    }
+}
+
+fn parse(answer: &Bytes) -> Value {
+    serde_json::from_slice(answer).unwrap_or_default()
+}
+
+fn uid_of(body: &Body) -> &str {
+    match &body.precondition {
+        Precondition::Uid(uid) | Precondition::Unchanged { uid, .. } => uid,
+        Precondition::None | Precondition::Absent => "",
+    }
+}
+
+/// The bytes that are sent.
+fn render_body(action: Action, body: &Body) -> Vec<u8> {
+    if action == Action::Delete {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions",
+            "preconditions": {"uid": uid_of(body)}, "propagationPolicy": "Background",
+        });
+        return options.to_string().into_bytes();
+    }
+    let mut value = body.value.clone();
+    let metadata = &mut value["metadata"];
+    match &body.precondition {
+        Precondition::None => {}
+        // No object was ever at revision 1, so an object that exists is a conflict. One that does not is created: the
+        // server compares the version only with something that is there.
+        Precondition::Absent => metadata["resourceVersion"] = json!("1"),
+        Precondition::Uid(uid) => metadata["uid"] = json!(uid),
+        Precondition::Unchanged { uid, resource_version } => {
+            metadata["uid"] = json!(uid);
+            metadata["resourceVersion"] = json!(resource_version);
+        }
+    }
+    value.to_string().into_bytes()
+}

@@ -1,0 +1,194 @@
+//! What a handler is given.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use jiff::Timestamp;
+use kube::core::Resource;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::related::{Answers, Lookup, Related};
+use super::{Children, Error, TypedChildren};
+use crate::cache::Object;
+use crate::kind::{Key, Kind, Scope};
+use crate::snapshot::Snapshot;
+
+/// A consistent snapshot of one parent and all of its children, the operator's own latest writes included. Cheap to
+/// clone.
+///
+/// Other objects can be [asked for](Self::get); asking makes the sync run again when they change. Within one request the
+/// same question always has the same answer.
+#[derive(Clone)]
+pub struct SyncRequest(Arc<Inner>);
+
+struct Inner {
+    snapshot: Snapshot,
+    parent: OnceLock<Value>,
+    lookup: Arc<dyn Lookup>,
+    asked: Mutex<Answers>,
+}
+
+impl SyncRequest {
+    pub(crate) fn new(snapshot: Snapshot, lookup: Arc<dyn Lookup>) -> Self {
+        Self(Arc::new(Inner { snapshot, parent: OnceLock::new(), lookup, asked: Mutex::default() }))
+    }
+
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.0.snapshot
+    }
+
+    /// The questions that were asked so far, with their answers.
+    pub(crate) fn asked(&self) -> Answers {
+        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn object(&self) -> &Arc<Object> {
+        &self.0.snapshot.parent
+    }
+
+    /// The parent, as a type.
+    ///
+    /// # Errors
+    /// If it does not fit the type. Returned from the handler, this becomes a condition and an event on the parent with the
+    /// path of the field, and the parent rests until it is changed.
+    pub fn parent<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        self.object().parse().map_err(Error::invalid_parent)
+    }
+
+    /// The parent, as JSON.
+    pub fn parent_json(&self) -> &Value {
+        self.0.parent.get_or_init(|| self.object().value())
+    }
+
+    /// The parent's kind.
+    pub fn kind(&self) -> &Kind {
+        &self.0.snapshot.kind
+    }
+
+    /// The parent's name.
+    pub fn name(&self) -> &str {
+        self.object().key().name()
+    }
+
+    /// The parent's namespace, unless its kind is cluster-scoped.
+    pub fn namespace(&self) -> Option<&str> {
+        self.object().key().namespace()
+    }
+
+    /// The parent's uid.
+    pub fn uid(&self) -> &str {
+        self.object().uid()
+    }
+
+    /// The parent's `metadata.generation`; 0 for kinds that have none.
+    pub fn generation(&self) -> i64 {
+        self.object().generation()
+    }
+
+    /// The time of the snapshot: what a handler should use for times that it writes, so that its answer depends on the
+    /// request alone.
+    pub fn now(&self) -> Timestamp {
+        self.0.snapshot.now
+    }
+
+    /// All children, raw.
+    pub fn all_children(&self) -> Children<'_> {
+        Children { groups: &self.0.snapshot.children, kind: None, namespace: self.namespace() }
+    }
+
+    /// The children of one kind, raw.
+    pub fn children_of<'a>(&'a self, kind: &'a Kind) -> Children<'a> {
+        Children { kind: Some(kind), ..self.all_children() }
+    }
+
+    /// The children of one kind, as a type.
+    pub fn children<T>(&self) -> TypedChildren<'_, T>
+    where
+        T: Resource<DynamicType = ()> + DeserializeOwned,
+        T::Scope: 'static,
+    {
+        TypedChildren { all: self.all_children(), kind: Kind::of::<T>(), typed: PhantomData }
+    }
+
+    /// Another object by name, in the parent's namespace (or cluster-scoped). The sync runs again when it changes, comes
+    /// or goes.
+    ///
+    /// # Errors
+    /// If it does not fit the type, or its kind's cache is not filled yet: then the sync runs again once it is.
+    pub fn get<T>(&self, name: &str) -> Result<Option<T>, Error>
+    where
+        T: Resource<DynamicType = ()> + DeserializeOwned,
+        T::Scope: 'static,
+    {
+        let kind = Kind::of::<T>();
+        let namespace = self.namespace().filter(|_| kind.scope() == Scope::Namespaced);
+        self.first(&Related::named(&kind, Key::new(namespace, name)))
+    }
+
+    /// [`get`](Self::get) from a given namespace, for cluster-scoped parents.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_in<T>(&self, namespace: &str, name: &str) -> Result<Option<T>, Error>
+    where
+        T: Resource<DynamicType = ()> + DeserializeOwned,
+        T::Scope: 'static,
+    {
+        self.first(&Related::named(&Kind::of::<T>(), Key::namespaced(namespace, name)))
+    }
+
+    /// All other objects in the parent's namespace (everywhere, if the parent is cluster-scoped) whose labels fit a selector.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn select<T>(&self, selector: &str) -> Result<Vec<T>, Error>
+    where
+        T: Resource<DynamicType = ()> + DeserializeOwned,
+        T::Scope: 'static,
+    {
+        let kind = Kind::of::<T>();
+        let namespace = self.namespace().filter(|_| kind.scope() == Scope::Namespaced);
+        let question = Related::selected(&kind, namespace, selector);
+        self.answer(&question)?.iter().map(|object| parse(&kind, object)).collect()
+    }
+
+    /// Any question, raw.
+    ///
+    /// # Errors
+    /// If the kind's cache is not filled yet, or a namespaced parent asks outside of its namespace.
+    pub fn related(&self, question: &Related) -> Result<Vec<Value>, Error> {
+        Ok(self.answer(question)?.iter().map(|object| object.value()).collect())
+    }
+
+    fn first<T: DeserializeOwned>(&self, question: &Related) -> Result<Option<T>, Error> {
+        self.answer(question)?.first().map(|object| parse(&question.kind, object)).transpose()
+    }
+
+    fn answer(&self, question: &Related) -> Result<Vec<Arc<Object>>, Error> {
+        if let Some(own) = self.namespace()
+            && question.kind.scope() == Scope::Namespaced
+            && question.namespace() != Some(own)
+        {
+            let message = format!("{question}: a namespaced parent can only depend on objects in {own}, its own namespace");
+            return Err(Error::terminal(message));
+        }
+        let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        match asked.get(question) {
+            Some(Some(known)) => Ok(known.clone()),
+            Some(None) => Err(Error::pending(&question.kind)),
+            None => {
+                let answer = self.0.lookup.look_up(question);
+                asked.insert(question.clone(), answer.as_ref().ok().cloned());
+                answer
+            }
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(kind: &Kind, object: &Object) -> Result<T, Error> {
+    object.parse().map_err(|error| {
+        let path = error.path().to_string();
+        Error::new(format!("{kind} {}: {path}: {}", object.key(), error.into_inner()))
+    })
+}

@@ -1,0 +1,267 @@
+//! From a handler's answer to a plan.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::answer::read_answer;
+use super::children::{Draft, delete, plan_children};
+use super::revisions::{plan_revisions, revision_kind};
+use super::status::{StatusOf, plan_status};
+use super::{Action, Body, Plan, Precondition, Reason, Step, Waiting};
+use crate::cache::Object;
+use crate::controller::{Controller, Strategy};
+use crate::diff::{Learned, Rules};
+use crate::handler::{Finalized, SyncResponse};
+use crate::kind::{Kind, ObjectRef};
+use crate::snapshot::Snapshot;
+
+/// Everything that a plan depends on besides the handler's answer.
+pub(crate) struct Situation<'a> {
+    pub(crate) controller: &'a Controller,
+    /// The finalizer's name.
+    pub(crate) finalizer: &'a str,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) parent_json: &'a Value,
+    /// Objects that have a desired child's name and are not this parent's.
+    pub(crate) strangers: &'a BTreeMap<ObjectRef, Arc<Object>>,
+    /// How lists and numbers of each kind are compared. Those that are unknown are compared by their looks.
+    pub(crate) rules: &'a BTreeMap<Kind, Arc<Rules>>,
+    pub(crate) memory: &'a Memory,
+    /// Whether the parent's kind has the status subresource.
+    pub(crate) has_status: bool,
+    /// How many deletions the budget allows now.
+    pub(crate) deletions_allowed: usize,
+}
+
+/// What is remembered of a parent between syncs. Empty for most.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory {
+    /// By uid: how the server rewrites what is applied.
+    pub(crate) learned: BTreeMap<String, Learned>,
+    /// Children that the server refused, until it takes them.
+    pub(crate) refused: BTreeMap<ObjectRef, Refusal>,
+    /// Fingerprints of child states that were found to be as desired.
+    verified: Vec<u64>,
+    /// The last status that was sent, and what the server made of it, as hashes.
+    pub(crate) status_settled: Option<(String, String)>,
+}
+
+/// A child that the server refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// Of the desired state that was refused.
+    pub(crate) hash: String,
+    pub(crate) immutable: bool,
+}
+
+impl Memory {
+    pub(crate) fn learned(&self, uid: &str) -> &Learned {
+        static NOTHING: Learned = Learned::nothing();
+        self.learned.get(uid).unwrap_or(&NOTHING)
+    }
+
+    /// Whether this very state of the child was compared before and found to be as its annotation says.
+    pub(crate) fn is_verified(&self, live: &Object) -> bool {
+        self.verified.contains(&fingerprint(live))
+    }
+
+    /// Remembers that all children are as desired. A parent's children are few; a list is the smallest set.
+    pub(crate) fn verify(&mut self, children: &[(Kind, Vec<Arc<Object>>)]) {
+        self.verified.clear();
+        self.verified.extend(children.iter().flat_map(|(_, objects)| objects).map(|object| fingerprint(object)));
+        self.verified.shrink_to_fit();
+    }
+}
+
+fn fingerprint(object: &Object) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    object.uid().hash(&mut hasher);
+    object.resource_version().hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Situation<'_> {
+    pub(super) fn child(&self, object: &ObjectRef) -> Option<&Arc<Object>> {
+        let (_, objects) = self.snapshot.children.iter().find(|(kind, _)| *kind == object.kind)?;
+        objects.iter().find(|child| *child.key() == object.key)
+    }
+
+    pub(super) fn rules(&self, kind: &Kind) -> &Rules {
+        static UNKNOWN: std::sync::LazyLock<Rules> = std::sync::LazyLock::new(Rules::unknown);
+        self.rules.get(kind).map_or(&UNKNOWN, |rules| rules)
+    }
+
+    pub(super) fn revisions(&self) -> &[Arc<Object>] {
+        &self.snapshot.revisions
+    }
+
+    fn plan(&self) -> Plan {
+        Plan::empty(self.snapshot.parent_ref(), self.snapshot.parent.generation())
+    }
+
+    fn finalizers(&self) -> Vec<&str> {
+        let listed = self.parent_json.pointer("/metadata/finalizers").and_then(Value::as_array);
+        listed.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    fn parent_step(&self, action: Action, reason: Reason, metadata: Value) -> Step {
+        let parent = &self.snapshot.parent;
+        let precondition = Precondition::Unchanged {
+            uid: parent.uid().to_owned(),
+            resource_version: parent.resource_version().to_owned(),
+        };
+        let body = Body { value: json!({"metadata": metadata}), precondition };
+        Step { action, object: self.snapshot.parent_ref(), reason, changes: Vec::new(), body }
+    }
+
+    /// Puts the finalizer on before anything is made that it is to clean up, and takes off one that is no longer needed.
+    fn plan_finalizer(&self, draft: &mut Draft) {
+        let listed = self.finalizers();
+        let there = listed.contains(&self.finalizer);
+        let going = self.snapshot.parent.is_deleting();
+        if self.controller.needs_finalizer() && !there && !going {
+            let all: Vec<_> = listed.iter().copied().chain([self.finalizer]).collect();
+            let step = self.parent_step(Action::AddFinalizer, Reason::NeedsFinalizer, json!({"finalizers": all}));
+            draft.steps.push(step);
+        } else if !self.controller.needs_finalizer() && there {
+            draft.steps.push(self.remove_finalizer(Reason::FinalizerNotNeeded));
+        }
+    }
+
+    fn remove_finalizer(&self, reason: Reason) -> Step {
+        let others: Vec<_> = self.finalizers().into_iter().filter(|name| *name != self.finalizer).collect();
+        self.parent_step(Action::RemoveFinalizer, reason, json!({"finalizers": others}))
+    }
+
+    /// Children that exist and are not desired.
+    fn plan_deletions(&self, wanted: &[ObjectRef], draft: &mut Draft) {
+        for (kind, objects) in &self.snapshot.children {
+            for live in objects {
+                let object = ObjectRef { kind: kind.clone(), key: live.key().clone() };
+                if !live.is_deleting() && !wanted.contains(&object) {
+                    draft.steps.push(delete(object, live, Reason::NotDesired, Vec::new()));
+                }
+            }
+        }
+    }
+
+    fn plan_all_revisions(&self, draft: &mut Draft) {
+        let kept = self.controller.children.iter().find_map(|child| match &child.strategy {
+            Strategy::Rolling(rolling) => Some((&child.kind, rolling.revisions)),
+            _ => None,
+        });
+        let Some((rolled, kept)) = kept else { return };
+        let own = self.snapshot.parent.key().namespace();
+        let children = self.snapshot.children.iter().find(|(kind, _)| kind == rolled);
+        let first = children.and_then(|(_, objects)| objects.first()).and_then(|object| object.key().namespace());
+        // A cluster-scoped parent's revisions are beside its children, once it has any.
+        if let (Some(namespace), Some(spec)) = (own.or(first), self.parent_json.get("spec")) {
+            plan_revisions(spec, namespace, kept, self, draft);
+        }
+    }
+
+    /// Withholds what the budget does not allow. Revisions are the framework's own and do not count.
+    fn keep_to_budget(&self, draft: &mut Draft) {
+        let mut allowed = self.deletions_allowed;
+        let revisions = revision_kind();
+        let before = draft.steps.len();
+        draft.steps.retain(|step| {
+            let counts = step.action == Action::Delete && step.object.kind != revisions;
+            if counts && allowed == 0 {
+                return false;
+            }
+            allowed -= usize::from(counts);
+            true
+        });
+        let withheld = before - draft.steps.len();
+        if withheld > 0 {
+            draft.waiting.push(Waiting::DeletionBudget { withheld });
+        }
+    }
+}
+
+/// What follows from a sync.
+pub(crate) fn decide_response(situation: &Situation<'_>, response: &SyncResponse) -> Plan {
+    decide(situation, response, true)
+}
+
+/// What follows from a call of the finalizer.
+pub(crate) fn decide_finalized(situation: &Situation<'_>, finalized: &Finalized) -> Plan {
+    match finalized {
+        Finalized::NotYet(response) => {
+            let mut plan = decide(situation, response, false);
+            plan.waiting.push(Waiting::Finalizing);
+            plan
+        }
+        Finalized::Done => {
+            let mut plan = situation.plan();
+            let uid = situation.snapshot.parent.uid();
+            for (kind, objects) in &situation.snapshot.children {
+                let orphan = situation.controller.child(kind).is_some_and(|child| child.orphan);
+                for live in objects.iter().filter(|live| orphan && !live.is_deleting()) {
+                    plan.steps.push(release(ObjectRef { kind: kind.clone(), key: live.key().clone() }, live, uid));
+                }
+            }
+            if situation.finalizers().contains(&situation.finalizer) {
+                plan.steps.push(situation.remove_finalizer(Reason::Finalized));
+            }
+            plan
+        }
+    }
+}
+
+fn decide(situation: &Situation<'_>, response: &SyncResponse, delete_others: bool) -> Plan {
+    let mut plan = situation.plan();
+    plan.requeue_after = response.requeue_after;
+    let wanted = match read_answer(&response.children, situation) {
+        Ok(wanted) => wanted,
+        Err(message) => {
+            plan.waiting.push(Waiting::BadAnswer { message });
+            return plan;
+        }
+    };
+    let mut draft = Draft::default();
+    situation.plan_finalizer(&mut draft);
+    let objects: Vec<_> = wanted.iter().map(|child| child.object.clone()).collect();
+    if situation.controller.rolls() {
+        situation.plan_all_revisions(&mut draft);
+    }
+    plan_children(wanted, situation, &mut draft);
+    if delete_others {
+        situation.plan_deletions(&objects, &mut draft);
+    }
+    situation.keep_to_budget(&mut draft);
+    if !situation.has_status && !response.status.is_null() {
+        draft.waiting.push(Waiting::NoStatusSubresource);
+    }
+    plan.steps = draft.steps;
+    plan.waiting = draft.waiting;
+    place_status(situation, response, &mut plan);
+    plan
+}
+
+/// A status tells of the children. One that was computed before they are written tells of a world that is about to
+/// change; the sync that follows the writes makes a new one, so it is left to that, unless the handler wants it first.
+fn place_status(situation: &Situation<'_>, response: &SyncResponse, plan: &mut Plan) {
+    if !plan.steps.is_empty() && !response.status_first {
+        return;
+    }
+    let Some(step) = plan_status(&StatusOf::response(situation, response, &plan.waiting)) else { return };
+    let finalizers = plan.steps.iter().take_while(|step| step.action == Action::AddFinalizer).count();
+    plan.steps.insert(finalizers, step);
+}
+
+fn release(object: ObjectRef, live: &Object, uid: &str) -> Step {
+    let value = live.value();
+    let owners = value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let others: Vec<_> = owners.into_iter().flatten().filter(|owner| owner["uid"] != uid).collect();
+    let precondition = Precondition::Unchanged {
+        uid: live.uid().to_owned(),
+        resource_version: live.resource_version().to_owned(),
+    };
+    let body = Body { value: json!({"metadata": {"ownerReferences": others}}), precondition };
+    Step { action: Action::Release, object, reason: Reason::Orphaned, changes: Vec::new(), body }
+}

@@ -1,0 +1,122 @@
+//! The parent's status: the handler's, with `observedGeneration` and, when something is wrong, the framework's condition.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::{Action, Body, Memory, Precondition, RECONCILED, Reason, Situation, Step, Waiting};
+use crate::diff::{self, Change, Rules};
+use crate::handler::SyncResponse;
+use crate::snapshot::Snapshot;
+
+/// What a status is made of.
+pub(crate) struct StatusOf<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) parent_json: &'a Value,
+    pub(crate) has_status: bool,
+    pub(crate) rules: &'a Rules,
+    pub(crate) memory: &'a Memory,
+    /// The handler's. Null: none.
+    pub(crate) status: &'a Value,
+    /// All that nothing is done about; the problems among them are told.
+    pub(crate) waiting: &'a [Waiting],
+}
+
+impl<'a> StatusOf<'a> {
+    pub(super) fn response(situation: &'a Situation<'a>, response: &'a SyncResponse, waiting: &'a [Waiting]) -> Self {
+        Self {
+            snapshot: situation.snapshot,
+            parent_json: situation.parent_json,
+            has_status: situation.has_status,
+            rules: situation.rules(&situation.snapshot.kind),
+            memory: situation.memory,
+            status: &response.status,
+            waiting,
+        }
+    }
+}
+
+/// The write that is needed, if one is.
+pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
+    if !of.has_status {
+        return None;
+    }
+    let nothing = Value::Object(Map::new());
+    let live = of.parent_json.get("status").unwrap_or(&nothing);
+    let desired = desired_status(of, live)?;
+    let parent = &of.snapshot.parent;
+    let learned = of.memory.learned(parent.uid());
+    let wrap = |status: &Value| json!({"status": status});
+    let mut changes = diff::compare(&wrap(&desired), &wrap(live), of.rules, learned);
+    if changes.is_empty() {
+        // The status is ours alone, so what is there and not desired goes too, unless the server was seen to keep it.
+        let surplus = surplus(live, &desired);
+        let settled = (diff::content_hash(&desired), diff::content_hash(live));
+        if surplus.is_empty() || of.memory.status_settled.as_ref() == Some(&settled) {
+            return None;
+        }
+        changes = surplus;
+    }
+    let kind = &of.snapshot.kind;
+    let mut metadata = json!({"name": parent.key().name()});
+    if let Some(namespace) = parent.key().namespace() {
+        metadata["namespace"] = json!(namespace);
+    }
+    let value = json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "status": desired});
+    let body = Body { value, precondition: Precondition::Uid(parent.uid().to_owned()) };
+    let object = of.snapshot.parent_ref();
+    Some(Step { action: Action::WriteStatus, object, reason: Reason::StatusChanged, changes, body })
+}
+
+/// The fields of `live` that `desired` lacks. The order of a list's items is not looked at here: `compare` has done that.
+fn surplus(live: &Value, desired: &Value) -> Vec<Change> {
+    let mut changes = diff::difference(&json!({"status": live}), &json!({"status": desired}));
+    changes.retain(|change| change.to.is_none());
+    changes
+}
+
+fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
+    let problems: Vec<_> = of.waiting.iter().filter(|waiting| waiting.is_problem()).collect();
+    let known = condition_of(live);
+    if of.status.is_null() && problems.is_empty() && known.is_none_or(|condition| condition["status"] == "True") {
+        return None;
+    }
+    let mut desired = if of.status.is_null() { live.clone() } else { of.status.clone() };
+    diff::drop_nulls(&mut desired);
+    let Value::Object(fields) = &mut desired else { return Some(desired) };
+    let generation = of.snapshot.parent.generation();
+    if !of.status.is_null() && generation > 0 {
+        fields.insert("observedGeneration".into(), json!(generation));
+    }
+    if !problems.is_empty() || known.is_some() {
+        let condition = condition(&problems, known, generation, of.snapshot.now);
+        if let Some(conditions) = fields.entry("conditions").or_insert_with(|| json!([])).as_array_mut() {
+            conditions.retain(|condition| condition["type"] != RECONCILED);
+            conditions.push(condition);
+        }
+    }
+    Some(desired)
+}
+
+fn condition_of(status: &Value) -> Option<&Value> {
+    status.get("conditions")?.as_array()?.iter().find(|condition| condition["type"] == RECONCILED)
+}
+
+fn condition(problems: &[&Waiting], known: Option<&Value>, generation: i64, now: Timestamp) -> Value {
+    let status = if problems.is_empty() { "True" } else { "False" };
+    let reason = problems.first().map_or(RECONCILED, |problem| problem.reason());
+    let message = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let since = known.filter(|known| known["status"] == status).and_then(|known| known["lastTransitionTime"].as_str());
+    let since = since.map_or_else(|| seconds(now), str::to_owned);
+    let mut condition = json!({
+        "type": RECONCILED, "status": status, "reason": reason, "message": message, "lastTransitionTime": since,
+    });
+    if generation > 0 {
+        condition["observedGeneration"] = json!(generation);
+    }
+    condition
+}
+
+/// Kubernetes' times have whole seconds.
+fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

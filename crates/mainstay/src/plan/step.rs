@@ -1,0 +1,171 @@
+//! One write, with the reason for it.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::diff::Change;
+use crate::kind::ObjectRef;
+
+/// One write.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// What is done.
+    pub action: Action,
+    /// To which object.
+    #[serde(serialize_with = "as_text")]
+    pub object: ObjectRef,
+    /// Why.
+    pub reason: Reason,
+    /// The fields that differ, with their old and new values. Values of Secrets are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// What is sent.
+    #[serde(skip)]
+    pub(crate) body: Body,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[non_exhaustive]
+pub enum Action {
+    /// Creates an object that must not exist yet.
+    Create,
+    /// Sets the named fields by server-side apply.
+    Apply,
+    /// Puts a new object in place of the old one, keeping its identity.
+    Replace,
+    /// Deletes an object, if it is still the same one.
+    Delete,
+    /// Takes the parent's reference off a child, so that it outlives the parent.
+    Release,
+    /// Writes the parent's status.
+    WriteStatus,
+    /// Puts the operator's finalizer on the parent.
+    AddFinalizer,
+    /// Takes it off.
+    RemoveFinalizer,
+}
+
+impl Action {
+    /// As plans and metrics name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Apply => "apply",
+            Self::Replace => "replace",
+            Self::Delete => "delete",
+            Self::Release => "release",
+            Self::WriteStatus => "write status of",
+            Self::AddFinalizer => "add finalizer to",
+            Self::RemoveFinalizer => "remove finalizer from",
+        }
+    }
+
+    /// As a metric's label: one word.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::WriteStatus => "status",
+            Self::AddFinalizer | Self::RemoveFinalizer => "finalizer",
+            other => other.as_str(),
+        }
+    }
+}
+
+/// Why a step is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It is desired and not there.
+    Missing,
+    /// What is desired has changed since it was last applied.
+    DesiredChanged,
+    /// Somebody changed fields that the handler names.
+    Drifted,
+    /// It is there and no longer desired.
+    NotDesired,
+    /// It differs, and its kind is changed by creating anew.
+    MustBeRecreated,
+    /// The server refused the change in place: the field is immutable.
+    Immutable,
+    /// It is its turn in a rolling change.
+    Rollout,
+    /// It has no controller and the labels that may be adopted.
+    Adopted,
+    /// It was made for this parent and has lost its owner reference.
+    ReferenceLost,
+    /// The parent is being deleted, and this child shall outlive it.
+    Orphaned,
+    /// The handler's status is not what the parent has.
+    StatusChanged,
+    /// Something must be done before the parent may go.
+    NeedsFinalizer,
+    /// Everything that had to be done before the parent goes is done.
+    Finalized,
+    /// Nothing has to be done any more before the parent goes.
+    FinalizerNotNeeded,
+    /// The parent's spec is new, or has come back.
+    NewRevision,
+    /// More revisions are kept than wanted.
+    OldRevision,
+}
+
+impl Reason {
+    /// As plans print it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "it is desired and missing",
+            Self::DesiredChanged => "what is desired has changed",
+            Self::Drifted => "it was changed by somebody else",
+            Self::NotDesired => "it is no longer desired",
+            Self::MustBeRecreated => "it differs and is to be created anew",
+            Self::Immutable => "the server does not allow the change in place",
+            Self::Rollout => "its turn in the rollout",
+            Self::Adopted => "it belongs to nobody and may be adopted",
+            Self::ReferenceLost => "it has lost its owner reference",
+            Self::Orphaned => "it shall outlive its parent",
+            Self::StatusChanged => "the status has changed",
+            Self::NeedsFinalizer => "something is to be done before it goes",
+            Self::Finalized => "all that had to be done before it goes is done",
+            Self::FinalizerNotNeeded => "nothing is to be done any more before it goes",
+            Self::NewRevision => "the spec is new",
+            Self::OldRevision => "more revisions are kept than wanted",
+        }
+    }
+}
+
+/// What the server is sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Body {
+    pub(crate) value: Value,
+    pub(crate) precondition: Precondition,
+}
+
+/// What must be true of the object, or else nothing is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Precondition {
+    #[default]
+    None,
+    /// There is no such object.
+    Absent,
+    /// It is still the one that the decision was made on.
+    Uid(String),
+    /// It is unchanged since the decision.
+    Unchanged { uid: String, resource_version: String },
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.action.as_str(), self.object, self.reason.as_str())?;
+        for change in &self.changes {
+            write!(f, "\n    {change}")?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn as_text<S: Serializer>(object: &ObjectRef, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(object)
+}

@@ -1,0 +1,157 @@
+//! Why something is not as it should be and yet nothing is done about it. One vocabulary for conditions, events, plans,
+//! metrics and debug pages.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::diff::FieldPath;
+use crate::kind::{Kind, ObjectRef};
+
+/// Why nothing moves, or not all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Waiting {
+    /// The parent carries the pause annotation.
+    Paused,
+    /// The parent is being deleted, and nothing of ours is left to do.
+    ParentGoing,
+    /// A kind's cache is not filled: why.
+    Cache { kind: Kind, state: String },
+    /// A child is still being deleted; it is created anew once it is gone.
+    Deleting { child: ObjectRef },
+    /// A child differs, and its kind is only changed by somebody deleting it.
+    OnDelete { child: ObjectRef, paths: Vec<FieldPath> },
+    /// A rolling change waits for children that are not ready.
+    Rollout { kind: Kind, outdated: usize, unavailable: Vec<(String, String)> },
+    /// More deletions are due than the budget allows now.
+    DeletionBudget { withheld: usize },
+    /// The finalizer has more to do.
+    Finalizing,
+    /// Another replica is responsible for this parent.
+    OtherReplica,
+    /// The handler gave an answer that cannot be acted on. Nothing was written.
+    BadAnswer { message: String },
+    /// The parent does not fit the handler's type.
+    InvalidParent { message: String },
+    /// An object with a desired child's name belongs to somebody else.
+    Conflict { child: ObjectRef, owner: Option<String> },
+    /// The server refused a child.
+    Rejected { child: ObjectRef, message: String },
+    /// The operator lacks a permission.
+    Forbidden { verb: String, object: ObjectRef, message: String },
+    /// Every sync writes the same fields again.
+    Loop { child: ObjectRef, paths: Vec<String>, unstable: bool },
+    /// The parent's kind has no status subresource, and the handler gave a status.
+    NoStatusSubresource,
+}
+
+impl Waiting {
+    /// One word, as conditions and events have it.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Paused => "Paused",
+            Self::ParentGoing => "ParentGoing",
+            Self::Cache { .. } => "CacheNotFilled",
+            Self::Deleting { .. } => "ChildDeleting",
+            Self::OnDelete { .. } => "ChangedOnDelete",
+            Self::Rollout { .. } => "RollingOut",
+            Self::DeletionBudget { .. } => "DeletionBudget",
+            Self::Finalizing => "Finalizing",
+            Self::OtherReplica => "OtherReplica",
+            Self::BadAnswer { .. } => "BadAnswer",
+            Self::InvalidParent { .. } => "InvalidParent",
+            Self::Conflict { .. } => "ChildConflict",
+            Self::Rejected { .. } => "ChildRejected",
+            Self::Forbidden { .. } => "Forbidden",
+            Self::Loop { .. } => "NotConverging",
+            Self::NoStatusSubresource => "NoStatusSubresource",
+        }
+    }
+
+    /// Whether somebody has to do something about it. These become a condition and an event on the parent; the others pass
+    /// by themselves or are somebody's wish.
+    pub fn is_problem(&self) -> bool {
+        matches!(
+            self,
+            Self::BadAnswer { .. }
+                | Self::InvalidParent { .. }
+                | Self::Conflict { .. }
+                | Self::Rejected { .. }
+                | Self::Forbidden { .. }
+                | Self::Loop { .. }
+                | Self::NoStatusSubresource
+        )
+    }
+}
+
+fn list(items: impl IntoIterator<Item = impl fmt::Display>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Paused => write!(f, "paused by the annotation {}", super::PAUSED),
+            Self::ParentGoing => f.write_str("the parent is being deleted"),
+            Self::Cache { kind, state } => write!(f, "the cache of {kind} is not filled: {state}"),
+            Self::Deleting { child } => write!(f, "{child} is still being deleted"),
+            Self::OnDelete { child, paths } => {
+                write!(f, "{child} differs in {} and is only changed when somebody deletes it", list(paths))
+            }
+            Self::Rollout { kind, outdated, unavailable } => {
+                write!(f, "rolling out: {outdated} of {kind} to go")?;
+                if !unavailable.is_empty() {
+                    let waits = unavailable.iter().map(|(name, why)| format!("{name} ({why})"));
+                    write!(f, ", waiting for {}", list(waits))?;
+                }
+                Ok(())
+            }
+            Self::DeletionBudget { withheld } => {
+                write!(f, "{withheld} deletions are withheld until the deletion budget allows them")
+            }
+            Self::Finalizing => f.write_str("the finalizer has more to do"),
+            Self::OtherReplica => f.write_str("another replica is responsible for this parent"),
+            Self::BadAnswer { message } => write!(f, "the handler's answer cannot be acted on: {message}"),
+            Self::InvalidParent { message } => f.write_str(message),
+            Self::Conflict { child, owner: Some(owner) } => {
+                write!(f, "{child} belongs to {owner}; it was not touched")
+            }
+            Self::Conflict { child, owner: None } => {
+                write!(f, "{child} exists and was not made for this parent; it was not touched")
+            }
+            Self::Rejected { child, message } => write!(f, "{child} was refused: {message}"),
+            Self::Forbidden { verb, object, message } => {
+                write!(f, "the operator may not {verb} {}", object.kind.plural())?;
+                if !object.kind.group().is_empty() {
+                    write!(f, ".{}", object.kind.group())?;
+                }
+                match object.key.namespace() {
+                    Some(namespace) => write!(f, " in namespace {namespace}: {message}"),
+                    None => write!(f, " at cluster scope: {message}"),
+                }
+            }
+            Self::Loop { child, paths, unstable: true } => {
+                write!(f, "every sync desires something else of {child}: {}", list(paths))
+            }
+            Self::Loop { child, paths, unstable: false } => {
+                write!(f, "what is written to {child} is changed back each time: {}", list(paths))
+            }
+            Self::NoStatusSubresource => {
+                f.write_str("the handler gave a status, but the kind has no status subresource; return null, or enable it")
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    reason: &'a str,
+    message: String,
+}
+
+impl Serialize for Waiting {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Told { reason: self.reason(), message: self.to_string() }.serialize(serializer)
+    }
+}

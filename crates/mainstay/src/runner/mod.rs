@@ -1,0 +1,158 @@
+//! The loop: changes in the caches wake parents, the queue says whose turn it is, each turn is one sync.
+//!
+//! ```text
+//! cache ─▶ wake ─▶ queue ─▶ sync: snapshot ─▶ call handler ─▶ plan ─▶ execute ─▶ cache
+//! ```
+//!
+//! This module decides nothing about objects; it moves values between the parts that do.
+
+mod active;
+mod budget;
+mod call;
+mod debug;
+mod dependencies;
+mod history;
+mod inspect;
+mod lookup;
+mod sync;
+mod trigger;
+mod wake;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+pub(crate) use active::{Active, Knowledge};
+pub(crate) use budget::Bucket;
+pub use budget::DeletionBudget;
+pub(crate) use dependencies::{Dependencies, ParentId};
+pub use history::PastSync;
+use history::History;
+pub use inspect::{ControllerState, ParentReport};
+pub(crate) use lookup::CacheLookup;
+pub use trigger::Trigger;
+
+use crate::cache::{Caches, Watch};
+use crate::clock::Clock;
+use crate::events::Events;
+use crate::execute::Api;
+use crate::kind::{Key, Kind};
+use crate::metrics::Metrics;
+use crate::plan::Memory;
+use crate::queue::{Outcome, Queue, Taken};
+use crate::replicas::Fence;
+use crate::serve::Pulse;
+use crate::stability::Stability;
+
+/// Everything that the syncs of an operator share.
+pub(crate) struct Runner {
+    pub(crate) name: Arc<str>,
+    pub(crate) finalizer: String,
+    /// The only namespace that is looked at. `None`: all.
+    pub(crate) namespace: Option<String>,
+    pub(crate) api: Api,
+    pub(crate) caches: Caches,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) metrics: Metrics,
+    pub(crate) events: Events,
+    pub(crate) fence: Arc<Fence>,
+    pub(crate) pulse: Pulse,
+    pub(crate) concurrency: usize,
+    pub(crate) queue: Mutex<Queue<Kind, Key, Trigger>>,
+    /// Told when the queue may have something to give.
+    pub(crate) wake: Notify,
+    pub(crate) controllers: RwLock<BTreeMap<Kind, Arc<Active>>>,
+    pub(crate) parents: Mutex<BTreeMap<ParentId, ParentState>>,
+    pub(crate) dependencies: Mutex<Dependencies>,
+    /// Watches of kinds that handlers asked for.
+    pub(crate) related: Mutex<BTreeMap<Kind, Watch>>,
+    pub(crate) budget: Mutex<Bucket>,
+}
+
+/// What is kept of a parent between its syncs.
+#[derive(Debug, Default)]
+pub(crate) struct ParentState {
+    pub(crate) memory: Memory,
+    pub(crate) history: History,
+    pub(crate) stability: Stability,
+    /// Why the last sync did not succeed.
+    pub(crate) error: Option<String>,
+    pub(crate) errors: u64,
+}
+
+/// A lock whose holder panicked holds consistent data here: every critical section is a single change.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Runner {
+    pub(crate) fn active(&self, kind: &Kind) -> Option<Arc<Active>> {
+        self.controllers.read().unwrap_or_else(PoisonError::into_inner).get(kind).cloned()
+    }
+
+    pub(crate) fn all_active(&self) -> Vec<Arc<Active>> {
+        self.controllers.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// The next parent whose turn it is.
+    pub(crate) fn take(&self) -> Option<Taken<Kind, Key, Trigger>> {
+        lock(&self.queue).take(Instant::now())
+    }
+
+    /// Syncs until told to stop; then lets the syncs that run finish.
+    pub(crate) async fn run(self: Arc<Self>, stop: impl Future<Output = ()>) {
+        let mut running = JoinSet::new();
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            self.pulse.beat();
+            self.start_what_is_due(&mut running);
+            let wake_at = lock(&self.queue).next_wake();
+            // A timer beats at least this often, so that health can tell a quiet loop from a stuck one.
+            let limit = Instant::now() + Duration::from_secs(5);
+            let wake_at = wake_at.map_or(limit, |at| at.min(limit));
+            tokio::select! {
+                () = &mut stop => break,
+                () = self.wake.notified() => {}
+                Some(_) = running.join_next(), if !running.is_empty() => {}
+                () = tokio::time::sleep_until(wake_at) => {}
+            }
+        }
+        while running.join_next().await.is_some() {
+            self.pulse.beat();
+        }
+    }
+
+    fn start_what_is_due(self: &Arc<Self>, running: &mut JoinSet<()>) {
+        while running.len() < self.concurrency + self.overdue() {
+            let Some(taken) = self.take() else { return };
+            running.spawn(Arc::clone(self).sync_taken(taken));
+        }
+    }
+
+    /// Syncs one parent and reports back to the queue.
+    pub(crate) async fn sync_taken(self: Arc<Self>, taken: Taken<Kind, Key, Trigger>) {
+        let (lane, key) = (taken.lane.clone(), taken.key.clone());
+        // Reports even if this future is dropped, so that no key stays taken for ever.
+        let mut report = Report { runner: &self, lane, key, outcome: Outcome::FAILED };
+        report.outcome = self.sync(taken).await;
+    }
+}
+
+struct Report<'a> {
+    runner: &'a Runner,
+    lane: Kind,
+    key: Key,
+    outcome: Outcome,
+}
+
+impl Drop for Report<'_> {
+    fn drop(&mut self) {
+        lock(&self.runner.queue).done(&self.lane, &self.key, self.outcome, Instant::now());
+        self.runner.wake.notify_one();
+    }
+}

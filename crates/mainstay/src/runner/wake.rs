@@ -1,0 +1,128 @@
+//! From a change in a cache to the parents it concerns.
+
+use tokio::time::Instant;
+
+use super::{ParentId, Runner, Trigger, lock};
+use crate::cache::{Change, Object};
+use crate::kind::{Key, Kind, Scope};
+use crate::plan::{PAUSED, RECONCILE_NOW};
+use crate::queue::Priority;
+
+impl Runner {
+    /// Wakes all parents that a change concerns, but one: it wrote the change itself and looks again anyway.
+    pub(crate) fn changed(&self, kind: &Kind, change: &Change, except: Option<&ParentId>) {
+        if change.is_nothing() {
+            return;
+        }
+        if self.active(kind).is_some() {
+            self.parent_changed(kind, change, except);
+        }
+        for parent in self.owners(kind, change) {
+            self.push_unless(except, &parent, Priority::Normal, || Trigger::Child(reference(change)));
+        }
+        let concerned = lock(&self.dependencies).concerned(kind, change.old().map(AsRef::as_ref), change.new().map(AsRef::as_ref));
+        for parent in concerned {
+            self.push_unless(except, &parent, Priority::Normal, || Trigger::Related(reference(change)));
+        }
+    }
+
+    fn push_unless(
+        &self,
+        except: Option<&ParentId>,
+        parent: &ParentId,
+        priority: Priority,
+        trigger: impl FnOnce() -> Trigger,
+    ) {
+        if except != Some(parent) {
+            self.push(parent, priority, trigger());
+        }
+    }
+
+    /// Puts a parent in the queue.
+    pub(crate) fn push(&self, parent: &ParentId, priority: Priority, trigger: Trigger) {
+        lock(&self.queue).push(&parent.0, &parent.1, priority, trigger, Instant::now());
+        self.wake.notify_one();
+    }
+
+    fn parent_changed(&self, kind: &Kind, change: &Change, except: Option<&ParentId>) {
+        let Some(object) = change.object() else { return };
+        let parent = (kind.clone(), object.key().clone());
+        match change {
+            Change::Nothing => {}
+            Change::Added { .. } if self.caches.is_filled(kind) => {
+                self.push_unless(except, &parent, Priority::Now, || Trigger::Created);
+            }
+            Change::Added { .. } => self.push_unless(except, &parent, Priority::Low, || Trigger::Found),
+            Change::Updated { old, new } => match touch(old, new) {
+                // What a user changed is looked at even if our own write brought it.
+                Touch::Changed => self.push(&parent, Priority::Now, Trigger::Changed),
+                Touch::Asked => self.push(&parent, Priority::Now, Trigger::Asked),
+                Touch::Other => self.push_unless(except, &parent, Priority::Normal, || Trigger::Touched),
+            },
+            Change::Deleted { .. } => self.forget(&parent),
+        }
+    }
+
+    /// A parent is gone: nothing of it is kept.
+    pub(crate) fn forget(&self, parent: &ParentId) {
+        lock(&self.queue).forget(&parent.0, &parent.1);
+        lock(&self.parents).remove(parent);
+        self.set_dependencies(parent, std::collections::BTreeSet::new());
+    }
+
+    /// The parents that own, or owned, a child.
+    fn owners(&self, kind: &Kind, change: &Change) -> Vec<ParentId> {
+        let mut owners = Vec::new();
+        for object in [change.old(), change.new()].into_iter().flatten() {
+            if object.controller_uid().is_none() {
+                continue;
+            }
+            let Some(owner) = object.owners().into_iter().find(|owner| owner.controller) else { continue };
+            for active in self.all_active() {
+                let parent = active.controller.parent();
+                let ours = parent.kind() == owner.kind && parent.api_version() == owner.api_version;
+                if !ours || !active.watches_child(kind) {
+                    continue;
+                }
+                let namespace = object.key().namespace().filter(|_| parent.scope() == Scope::Namespaced);
+                let id = (parent.clone(), Key::new(namespace, &owner.name));
+                let known = self.caches.get(parent, &id.1).is_some_and(|known| known.uid() == owner.uid);
+                if known && !owners.contains(&id) {
+                    owners.push(id);
+                }
+            }
+        }
+        owners
+    }
+}
+
+fn reference(change: &Change) -> crate::kind::ObjectRef {
+    // Only changes of objects come here; `Nothing` was sorted out.
+    change.object().map(|object| object.reference()).unwrap_or_else(|| unreachable!("a change without an object"))
+}
+
+/// What about a parent changed.
+enum Touch {
+    /// What it asks for.
+    Changed,
+    /// Somebody wants it synced now.
+    Asked,
+    /// Something else.
+    Other,
+}
+
+fn touch(old: &Object, new: &Object) -> Touch {
+    let without_generation = new.generation() == 0;
+    if without_generation
+        || old.uid() != new.uid()
+        || old.generation() != new.generation()
+        || old.is_deleting() != new.is_deleting()
+    {
+        return Touch::Changed;
+    }
+    let differs = |name: &str| old.annotation(name) != new.annotation(name);
+    if differs(RECONCILE_NOW) || differs(PAUSED) {
+        return Touch::Asked;
+    }
+    Touch::Other
+}
