@@ -2,5 +2,6 @@
 
 pub mod clock;
 mod kind;
+pub mod queue;
 
 pub use kind::{Key, Kind, ObjectRef, Scope};
