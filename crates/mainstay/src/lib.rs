@@ -3,5 +3,6 @@
 pub mod clock;
 pub mod diff;
 mod kind;
+pub mod queue;
 
 pub use kind::{Key, Kind, ObjectRef, Scope};
