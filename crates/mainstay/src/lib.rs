@@ -2,5 +2,7 @@
 
 pub mod clock;
 mod kind;
+pub mod metrics;
+pub mod serve;
 
 pub use kind::{Key, Kind, ObjectRef, Scope};
