@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::metrics::{MetricType, TypedMetric as _};
 
 use super::ByKind;
 use crate::Kind;
@@ -35,7 +35,9 @@ impl Collector for Readings {
         // A source is not called with the lock held: it may add another one.
         let sources = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut reading = Reading::default();
-        sources.iter().for_each(|source| source(&mut reading));
+        for source in &sources {
+            source(&mut reading);
+        }
         reading.encode(encoder)
     }
 }
@@ -115,8 +117,7 @@ impl<S: Ord + EncodeLabelSet> Gauge<S> {
         if self.0.is_empty() {
             return Ok(());
         }
-        const TYPE: MetricType = ConstGauge::<i64>::TYPE;
-        let mut family = encoder.encode_descriptor(name, help, None, TYPE)?;
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         self.0
             .iter()
             .try_for_each(|(labels, value)| ConstGauge::new(*value).encode(family.encode_family(labels)?))
