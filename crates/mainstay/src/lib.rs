@@ -1,6 +1,7 @@
 //! An operator is one function: a snapshot of a parent and its children in, desired children and status out.
 
 pub mod clock;
+pub mod conditions;
 mod kind;
 pub mod metrics;
 pub mod serve;

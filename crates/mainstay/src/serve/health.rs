@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    fn check(verbose: bool, excluded: &[&str], failing: &[&str], expect: Expect) {
+    fn check(verbose: bool, excluded: &[&str], failing: &[&str], expect: &Expect) {
         let checks: Vec<_> = ["WebApp.example.com/v1", "Service.v1"]
             .map(|name| {
                 let result =
@@ -93,7 +93,7 @@ mod tests {
             false,
             &[],
             &[],
-            expect![[r"
+            &expect![[r"
             true
             ok
         "]],
@@ -102,7 +102,7 @@ mod tests {
             true,
             &[],
             &[],
-            expect![[r"
+            &expect![[r"
             true
             [+]WebApp.example.com/v1 ok
             [+]Service.v1 ok
@@ -117,7 +117,7 @@ mod tests {
             false,
             &[],
             &["Service.v1"],
-            expect![[r"
+            &expect![[r"
             false
             [+]WebApp.example.com/v1 ok
             [-]Service.v1 failed: 403: may not list
@@ -132,7 +132,7 @@ mod tests {
             true,
             &["Service.v1", "Pod.v1"],
             &["Service.v1"],
-            expect![[r"
+            &expect![[r"
             true
             [+]WebApp.example.com/v1 ok
             [+]Service.v1 excluded: ok

@@ -5,7 +5,7 @@
 //! | `/livez` | 200 while the main loop ticks; 500 when it has not for longer than its limit |
 //! | `/readyz` | 200 when every cache is synced and every watch is fresh; 500 with all states and reasons otherwise |
 //! | `/livez/<check>`, `/readyz/<check>` | one check alone |
-//! | `/metrics` | Prometheus' OpenMetrics text |
+//! | `/metrics` | all metrics, as Prometheus scrapes them |
 //! | `/debug/parents` | all parents as JSON; `?kind=`, `?namespace=`, `?limit=` |
 //! | `/debug/parents/<kind>/<namespace>/<name>` | one parent; the namespace is `-` for a cluster-scoped one |
 //! | `/version` | the operator's version and the framework's |

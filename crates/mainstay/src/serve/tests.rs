@@ -30,7 +30,7 @@ fn endpoints(pulse: Pulse, readiness: impl Readiness) -> Endpoints {
 }
 
 fn quiet() -> Endpoints {
-    endpoints(Pulse::new(Duration::from_secs(60)), Vec::<Check>::new)
+    endpoints(Pulse::new(Duration::from_mins(1)), Vec::<Check>::new)
 }
 
 async fn ask(endpoints: &Endpoints, path: &str) -> (u16, String, String) {
@@ -67,7 +67,7 @@ async fn readiness_is_asked_anew_and_names_what_is_missing() {
     let state = Arc::new(Mutex::new(Err("the kind is not served; waiting for its definition".to_owned())));
     let seen = state.clone();
     let readiness = move || vec![("WebApp.example.com/v1".to_owned(), seen.lock().unwrap().clone())];
-    let endpoints = endpoints(Pulse::new(Duration::from_secs(60)), readiness);
+    let endpoints = endpoints(Pulse::new(Duration::from_mins(1)), readiness);
     let said = "[-]WebApp.example.com/v1 failed: the kind is not served; waiting for its definition\n";
     check(&endpoints, "/readyz", 500, &format!("{said}readyz check failed\n")).await;
     check(&endpoints, "/readyz/WebApp.example.com/v1", 500, said).await;
@@ -137,5 +137,5 @@ async fn shutdown_ends_the_server_although_a_client_holds_its_connection() {
     client.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nok\n"), "{answer}");
     stop.send(()).unwrap();
-    timeout(Duration::from_secs(60), running).await.unwrap().unwrap().unwrap();
+    timeout(Duration::from_mins(1), running).await.unwrap().unwrap().unwrap();
 }
