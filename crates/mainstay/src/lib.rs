@@ -1,8 +1,11 @@
 //! An operator is one function: a snapshot of a parent and its children in, desired children and status out.
 
 pub mod clock;
+pub mod conditions;
 pub mod diff;
 mod kind;
+pub mod metrics;
 pub mod queue;
+pub mod serve;
 
 pub use kind::{Key, Kind, ObjectRef, Scope};
