@@ -70,7 +70,7 @@ pub(super) fn without_nulls(value: &Value) -> Value {
 }
 
 /// Takes the null fields out of objects, in place.
-pub(super) fn drop_nulls(value: &mut Value) {
+pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(drop_nulls),
         Value::Object(object) => {
@@ -169,4 +169,12 @@ impl Hash {
         half.iter_mut().zip(digest.as_ref()).for_each(|(to, from)| *to = *from);
         half
     }
+}
+
+/// A hash of a value's content, whatever the order of its keys: 16 hexadecimal digits.
+pub(crate) fn content_hash(value: &Value) -> String {
+    let mut hash = Hash::new();
+    hash.value(value);
+    let digest = u128::from_be_bytes(hash.finish());
+    format!("{:016x}", digest >> 64)
 }

@@ -83,7 +83,7 @@ impl Desired {
         if child.get("status").is_some() {
             return Err(DesiredError::Status { child: name_of(&child) });
         }
-        let hash = hash(&child);
+        let hash = canonical::content_hash(&child);
         Ok(Self { object: child, hash })
     }
 
@@ -146,13 +146,6 @@ impl Desired {
             _ => false,
         })
     }
-}
-
-fn hash(object: &Value) -> String {
-    let mut hash = canonical::Hash::new();
-    hash.value(object);
-    let digest = u128::from_be_bytes(hash.finish());
-    format!("{:016x}", digest >> 64)
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {

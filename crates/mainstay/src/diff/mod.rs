@@ -31,6 +31,7 @@ mod path;
 mod path_text;
 mod quantity;
 
+pub(crate) use canonical::{content_hash, drop_nulls};
 pub use change::Change;
 pub use compare::compare;
 pub use desired::{APPLIED, Desired, DesiredError};

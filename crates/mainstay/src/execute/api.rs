@@ -14,11 +14,7 @@ use tokio::time::Instant;
 
 use crate::kind::{Key, Kind};
 use crate::metrics::Metrics;
-
-/// Asked before every write: may it begin, if it can take this long?
-pub(crate) trait Permit: Send + Sync {
-    fn may_write(&self, parent_uid: &str, now: Instant, timeout: Duration) -> bool;
-}
+use crate::replicas::Turn;
 
 /// The API server, as one operator uses it.
 #[derive(Clone)]
@@ -26,8 +22,7 @@ pub(crate) struct Api {
     pub(crate) client: kube::Client,
     /// The field manager.
     pub(crate) manager: Arc<str>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) permit: Arc<dyn Permit>,
+    pub(crate) metrics: Metrics,
     pub(crate) timeout: Duration,
 }
 
@@ -44,8 +39,8 @@ pub(crate) enum Failure {
     Forbidden { message: String },
     /// Nobody knows, or not now.
     Unavailable { message: String, retry_after: Option<Duration> },
-    /// This replica may no longer write for the parent. Nothing was sent.
-    Fenced,
+    /// This replica may not write for the parent now. Nothing was sent.
+    Fenced { message: String },
 }
 
 impl fmt::Display for Failure {
@@ -53,10 +48,10 @@ impl fmt::Display for Failure {
         match self {
             Self::NotFound => f.write_str("there is no such object"),
             Self::Conflict => f.write_str("the object has changed"),
-            Self::Refused { message, .. } | Self::Forbidden { message } | Self::Unavailable { message, .. } => {
-                f.write_str(message)
-            }
-            Self::Fenced => f.write_str("another replica may be writing for this parent"),
+            Self::Refused { message, .. }
+            | Self::Forbidden { message }
+            | Self::Unavailable { message, .. }
+            | Self::Fenced { message } => f.write_str(message),
         }
     }
 }
@@ -69,35 +64,35 @@ pub(crate) struct Call<'a> {
     pub(crate) path: String,
     pub(crate) content_type: Option<&'static str>,
     pub(crate) body: Vec<u8>,
-    /// For whom a write is made. `None`: it is a read.
-    pub(crate) parent_uid: Option<&'a str>,
+    /// The turn in which a write is made. `None`: it is a read.
+    pub(crate) turn: Option<&'a Turn>,
 }
 
 impl Api {
     pub(crate) async fn get(&self, kind: &Kind, key: &Key) -> Result<Bytes, Failure> {
         let path = kind.object_path(key);
         let method = Method::GET;
-        self.send(Call { verb: "get", method, kind, path, content_type: None, body: Vec::new(), parent_uid: None }).await
+        self.send(Call { verb: "get", method, kind, path, content_type: None, body: Vec::new(), turn: None }).await
     }
 
     pub(crate) async fn send(&self, call: Call<'_>) -> Result<Bytes, Failure> {
         let started = Instant::now();
-        if let Some(uid) = call.parent_uid
-            && !self.permit.may_write(uid, started, self.timeout)
+        if let Some(turn) = call.turn
+            && let Err(lost) = turn.permit(self.timeout)
         {
-            return Err(Failure::Fenced);
+            return Err(Failure::Fenced { message: lost.to_string() });
         }
         let (verb, kind) = (call.verb, call.kind);
         let sent = tokio::time::timeout(self.timeout, self.exchange(call)).await;
         let (code, answer) = match sent {
-            Ok(Ok((code, retry_after, body))) => (code.as_u16(), judge(code, retry_after, body)),
-            Ok(Err(message)) => (0, Err(Failure::Unavailable { message, retry_after: None })),
+            Ok(Ok((code, retry_after, body))) => (Some(code.as_u16()), judge(code, retry_after, body)),
+            Ok(Err(message)) => (None, Err(Failure::Unavailable { message, retry_after: None })),
             Err(_) => {
                 let message = format!("no answer within {} s", self.timeout.as_secs());
-                (0, Err(Failure::Unavailable { message, retry_after: None }))
+                (None, Err(Failure::Unavailable { message, retry_after: None }))
             }
         };
-        self.metrics.api_request(verb, kind, code, started.elapsed());
+        self.metrics.request_finished(verb, kind, code, started.elapsed());
         answer
     }
 

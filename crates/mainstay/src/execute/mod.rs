@@ -3,15 +3,19 @@
 
 mod api;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-pub(crate) use api::{Api, Call, Failure, Permit, chain};
+pub(crate) use api::{Api, Call, Failure, chain};
 
-use crate::cache::Caches;
+use crate::cache::{Caches, Change, Object, Unreadable};
 use crate::diff::{Learned, Ownership, Rules};
+use crate::kind::Kind;
 use crate::plan::{Action, Body, Memory, Precondition, Reason, Refusal, Step};
+use crate::replicas::Turn;
 
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
@@ -34,9 +38,10 @@ pub(crate) enum Outcome {
 pub(crate) struct Executor<'a> {
     pub(crate) api: &'a Api,
     pub(crate) caches: &'a Caches,
-    /// The parent's uid.
-    pub(crate) parent_uid: &'a str,
-    pub(crate) parent: &'a crate::kind::ObjectRef,
+    pub(crate) turn: &'a Turn,
+    pub(crate) parent: &'a Object,
+    /// Told of every change that a write brought.
+    pub(crate) changed: &'a (dyn Fn(&Kind, &Change) + Sync),
 }
 
 impl Executor<'_> {
@@ -61,9 +66,9 @@ impl Executor<'_> {
             Reason::Drifted if step.action == Action::Apply => {
                 let answer = self.api.get(&step.object.kind, &step.object.key).await?;
                 let live: Value = parse(&answer);
-                self.caches.own_write(&step.object.kind, &answer);
+                self.take_in(&step.object.kind, &answer);
                 let owned = Ownership::of(&live, &self.api.manager, "");
-                if live["metadata"]["uid"] == uid_of(&step.body) && step.changes.iter().all(|change| owned.owns(&change.path)) {
+                if live["metadata"]["uid"] == uid_of(&step.body) && step.changes.iter().all(|change| owned.owns_change(change, rules)) {
                     memory.learn(&live, &step.body.value, rules);
                     return Ok(Some(Outcome::NotNeeded));
                 }
@@ -71,13 +76,13 @@ impl Executor<'_> {
             }
             // The cache may not know yet that the parent is going, or is another one of the same name.
             Reason::Adopted => {
-                let answer = self.api.get(&self.parent.kind, &self.parent.key).await?;
+                let answer = self.api.get(self.parent.kind(), self.parent.key()).await?;
                 let live: Value = parse(&answer);
                 let metadata = &live["metadata"];
-                if metadata["uid"] == self.parent_uid && metadata.get("deletionTimestamp").is_none() {
+                if metadata["uid"] == self.parent.uid() && metadata.get("deletionTimestamp").is_none() {
                     return Ok(None);
                 }
-                self.caches.own_write(&self.parent.kind, &answer);
+                self.take_in(self.parent.kind(), &answer);
                 Ok(Some(Outcome::Outdated))
             }
             _ => Ok(None),
@@ -102,21 +107,18 @@ impl Executor<'_> {
             }
         };
         let body = render_body(step.action, &step.body);
-        Call { verb, method, kind, path, content_type: Some(content_type), body, parent_uid: Some(self.parent_uid) }
+        Call { verb, method, kind, path, content_type: Some(content_type), body, turn: Some(self.turn) }
     }
 
     fn after_success(&self, step: &Step, answer: &Bytes, rules: &Rules, memory: &mut Memory) -> Outcome {
         let kind = &step.object.kind;
         if step.action == Action::Delete {
-            let left: Value = parse(answer);
-            if left["kind"] == "Status" {
-                self.caches.own_delete(kind, &step.object.key, uid_of(&step.body));
-            } else {
-                self.caches.own_write(kind, answer);
+            if let Some(object) = self.known(step) {
+                self.tell(kind, self.caches.own_delete(&object, answer));
             }
             return Outcome::Done;
         }
-        self.caches.own_write(kind, answer);
+        self.take_in(kind, answer);
         if matches!(step.action, Action::Create | Action::Apply | Action::Replace | Action::WriteStatus) {
             let live: Value = parse(answer);
             memory.learn(&live, &step.body.value, rules);
@@ -132,7 +134,7 @@ impl Executor<'_> {
         match failure {
             Failure::Conflict | Failure::NotFound => self.refresh(step).await,
             Failure::Refused { message, immutable } => {
-                let hash = step.body.value.pointer("/metadata/annotations").and_then(|all| all[crate::plan::APPLIED].as_str());
+                let hash = step.body.value.pointer("/metadata/annotations").and_then(|all| all[crate::diff::APPLIED].as_str());
                 let refusal = Refusal { hash: hash.unwrap_or_default().to_owned(), immutable };
                 memory.refused.insert(step.object.clone(), refusal);
                 Outcome::Failed(Failure::Refused { message, immutable })
@@ -141,17 +143,35 @@ impl Executor<'_> {
         }
     }
 
+    /// The object that a step was decided on, if the cache still has it.
+    fn known(&self, step: &Step) -> Option<Arc<Object>> {
+        let known = self.caches.get(&step.object.kind, &step.object.key)?;
+        (uid_of(&step.body).is_empty() || known.uid() == uid_of(&step.body)).then_some(known)
+    }
+
+    fn take_in(&self, kind: &Kind, answer: &[u8]) {
+        self.tell(kind, self.caches.own_write(kind, answer));
+    }
+
+    fn tell(&self, kind: &Kind, change: Result<Change, Unreadable>) {
+        match change {
+            Ok(change) => (self.changed)(kind, &change),
+            // The watch will bring it in a form that can be read, or say the same.
+            Err(error) => tracing::warn!(%kind, %error, "the answer to a write cannot be read"),
+        }
+    }
+
     /// Puts the cache right about an object.
     async fn refresh(&self, step: &Step) -> Outcome {
         let (kind, key) = (&step.object.kind, &step.object.key);
         match self.api.get(kind, key).await {
             Ok(answer) => {
-                self.caches.own_write(kind, &answer);
+                self.take_in(kind, &answer);
                 Outcome::Outdated
             }
             Err(Failure::NotFound) => {
-                if let Some(known) = self.caches.get(kind, key) {
-                    self.caches.own_delete(kind, key, known.uid());
+                if let Some(object) = self.known(step) {
+                    self.tell(kind, Ok(self.caches.own_gone(&object)));
                 }
                 Outcome::Outdated
             }
@@ -164,7 +184,7 @@ impl Memory {
     /// Remembers how the server rewrote what was sent.
     fn learn(&mut self, live: &Value, sent: &Value, rules: &Rules) {
         let Some(uid) = live["metadata"]["uid"].as_str() else { return };
-        let learned = Learned::from(sent, live, rules);
+        let learned = Learned::from_response(sent, live, rules);
         if learned.is_empty() {
             self.learned.remove(uid);
         } else {

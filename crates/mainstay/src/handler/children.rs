@@ -105,10 +105,7 @@ impl<'a> Child<'a> {
     /// # Errors
     /// If it does not fit the type; the error names the child and the field.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        self.object.parse().map_err(|error| {
-            let path = error.path().to_string();
-            Error::new(format!("{} {}: {path}: {}", self.kind, self.object.key(), error.into_inner()))
-        })
+        Ok(self.object.parse()?)
     }
 }
 

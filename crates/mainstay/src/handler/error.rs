@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use crate::cache::ParseError;
 use crate::kind::Kind;
 
 /// What a handler returns when it cannot decide. Any error turns into one by `?`.
@@ -51,9 +52,8 @@ impl Error {
         Self { kind: ErrorKind::Terminal, source: source.into() }
     }
 
-    pub(crate) fn invalid_parent(error: serde_path_to_error::Error<serde_json::Error>) -> Self {
-        let path = error.path().to_string();
-        Self { kind: ErrorKind::InvalidParent { path }, source: Box::new(error.into_inner()) }
+    pub(crate) fn invalid_parent(error: ParseError) -> Self {
+        Self { kind: ErrorKind::InvalidParent { path: error.field }, source: Box::new(error.source) }
     }
 
     pub(crate) fn pending(kind: &Kind) -> Self {

@@ -114,22 +114,17 @@ where
     }
 }
 
-macro_rules! shared {
-    ($($pointer:ident),*) => {$(
-        impl<H: Handler + ?Sized> Handler for $pointer<H> {
-            fn sync(&self, request: &SyncRequest) -> Result<SyncResponse, Error> {
-                (**self).sync(request)
-            }
-        }
-
-        impl<H: Finalize + ?Sized> Finalize for $pointer<H> {
-            fn finalize(&self, request: &SyncRequest) -> Result<Finalized, Error> {
-                (**self).finalize(request)
-            }
-        }
-    )*};
+impl<H: Handler + ?Sized> Handler for Arc<H> {
+    fn sync(&self, request: &SyncRequest) -> Result<SyncResponse, Error> {
+        (**self).sync(request)
+    }
 }
-shared!(Arc, Box);
+
+impl<H: Finalize + ?Sized> Finalize for Arc<H> {
+    fn finalize(&self, request: &SyncRequest) -> Result<Finalized, Error> {
+        (**self).finalize(request)
+    }
+}
 
 /// A future in a box, so that handlers of all types fit in one place.
 pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -150,7 +150,7 @@ impl SyncRequest {
         let kind = Kind::of::<T>();
         let namespace = self.namespace().filter(|_| kind.scope() == Scope::Namespaced);
         let question = Related::selected(&kind, namespace, selector);
-        self.answer(&question)?.iter().map(|object| parse(&kind, object)).collect()
+        self.answer(&question)?.iter().map(|object| Ok(object.parse()?)).collect()
     }
 
     /// Any question, raw.
@@ -162,7 +162,7 @@ impl SyncRequest {
     }
 
     fn first<T: DeserializeOwned>(&self, question: &Related) -> Result<Option<T>, Error> {
-        self.answer(question)?.first().map(|object| parse(&question.kind, object)).transpose()
+        Ok(self.answer(question)?.first().map(|object| object.parse()).transpose()?)
     }
 
     fn answer(&self, question: &Related) -> Result<Vec<Arc<Object>>, Error> {
@@ -186,9 +186,3 @@ impl SyncRequest {
     }
 }
 
-fn parse<T: DeserializeOwned>(kind: &Kind, object: &Object) -> Result<T, Error> {
-    object.parse().map_err(|error| {
-        let path = error.path().to_string();
-        Error::new(format!("{kind} {}: {path}: {}", object.key(), error.into_inner()))
-    })
-}

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{APPLIED, Situation};
-use crate::diff;
+use super::Situation;
+use crate::diff::Desired;
 use crate::kind::{Key, Kind, ObjectRef, Scope};
 
 /// A child as the handler wants it, completed with its owner and the hash of all that.
@@ -53,14 +53,9 @@ fn read_child(child: &Value, situation: &Situation<'_>) -> Result<Wanted, String
     let only_named = is_only_named(fields);
     let object = ObjectRef { kind: kind.clone(), key };
     let mut value = child.clone();
-    diff::drop_nulls(&mut value);
     complete(&mut value, &object, situation)?;
-    let hash = diff::content_hash(&value);
-    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
-        annotations.as_object_mut().ok_or("metadata.annotations: it is not an object")?.insert(APPLIED.into(), json!(hash));
-    }
-    Ok(Wanted { object, value, hash, only_named })
+    let desired = Desired::new(value).map_err(|error| error.to_string())?;
+    Ok(Wanted { object, value: desired.to_apply(), hash: desired.hash().to_owned(), only_named })
 }
 
 fn configured<'a>(situation: &Situation<'a>, api_version: &str, name: &str) -> Option<&'a Kind> {
@@ -108,14 +103,13 @@ fn is_only_named(fields: &Map<String, Value>) -> bool {
 /// Adds what the framework answers for: the namespace and the owner.
 fn complete(value: &mut Value, object: &ObjectRef, situation: &Situation<'_>) -> Result<(), String> {
     let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) else { return Ok(()) };
-    for field in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"] {
-        // An existing object given back has them. They are the server's.
-        metadata.remove(field);
-    }
     if let Some(namespace) = object.key.namespace() {
         metadata.insert("namespace".into(), json!(namespace));
     }
     let owners = metadata.entry("ownerReferences").or_insert_with(|| json!([]));
+    if owners.is_null() {
+        *owners = json!([]);
+    }
     let owners = owners.as_array_mut().ok_or("metadata.ownerReferences: it is not a list")?;
     let uid = situation.snapshot.parent.uid();
     owners.retain(|owner| owner["uid"] != uid);

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::answer::Wanted;
 use super::rolling::{Member, plan_rolling};
-use super::{APPLIED, Action, Body, Precondition, Reason, Situation, Step, Waiting};
+use super::{Action, Body, Precondition, Reason, Situation, Step, Waiting};
 use crate::cache::{Object, Selector};
 use crate::controller::{ChildKind, Strategy};
-use crate::diff::{self, Change};
+use crate::diff::{self, APPLIED, Change};
 
 /// Steps and waits, as they come up.
 #[derive(Debug, Default)]
@@ -164,7 +164,7 @@ fn stranger_standing(
         let selector = adopt(situation.parent_json);
         // An empty selector would take whatever is there; that is never what somebody meant.
         !selector.trim().is_empty()
-            && Selector::parse(&selector).is_ok_and(|selector| selector.matches(&stranger.labels()))
+            && selector.parse::<Selector>().is_ok_and(|selector| stranger.is_selected_by(&selector))
     });
     if may_adopt {
         return Standing::Free { live: Arc::clone(stranger), reason: Reason::Adopted };

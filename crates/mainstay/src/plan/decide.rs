@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ pub(crate) struct Refusal {
 
 impl Memory {
     pub(crate) fn learned(&self, uid: &str) -> &Learned {
-        static NOTHING: Learned = Learned::nothing();
+        static NOTHING: LazyLock<Learned> = LazyLock::new(Learned::nothing);
         self.learned.get(uid).unwrap_or(&NOTHING)
     }
 
@@ -90,7 +90,7 @@ impl Situation<'_> {
     }
 
     pub(super) fn rules(&self, kind: &Kind) -> &Rules {
-        static UNKNOWN: std::sync::LazyLock<Rules> = std::sync::LazyLock::new(Rules::unknown);
+        static UNKNOWN: LazyLock<Rules> = LazyLock::new(Rules::unknown);
         self.rules.get(kind).map_or(&UNKNOWN, |rules| rules)
     }
 

@@ -22,6 +22,7 @@ mod waiting;
 mod tests;
 
 pub(crate) use decide::{Memory, Refusal, Situation, decide_finalized, decide_response};
+pub(crate) use revisions::revision_kind;
 pub(crate) use status::{StatusOf, plan_status};
 pub(crate) use step::{Body, Precondition};
 pub use step::{Action, Reason, Step};
@@ -34,8 +35,6 @@ use serde::Serialize;
 
 use crate::kind::ObjectRef;
 
-/// The annotation that holds the hash of a child's desired state.
-pub const APPLIED: &str = "mainstay.dev/applied";
 /// On a parent, with the value `true`: nothing is written for it while it is there.
 pub const PAUSED: &str = "mainstay.dev/paused";
 /// On a parent: a new value has it synced at once, whatever its backoff.

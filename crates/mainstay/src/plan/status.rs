@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{Action, Body, Memory, Precondition, RECONCILED, Reason, Situation, Step, Waiting};
-use crate::diff::{self, Change, Rules};
+use crate::diff::{self, Change, Extent, Rules};
 use crate::handler::SyncResponse;
 use crate::snapshot::Snapshot;
 
@@ -49,7 +49,7 @@ pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
     let mut changes = diff::compare(&wrap(&desired), &wrap(live), of.rules, learned);
     if changes.is_empty() {
         // The status is ours alone, so what is there and not desired goes too, unless the server was seen to keep it.
-        let surplus = surplus(live, &desired);
+        let surplus = surplus(live, &desired, of.rules);
         let settled = (diff::content_hash(&desired), diff::content_hash(live));
         if surplus.is_empty() || of.memory.status_settled.as_ref() == Some(&settled) {
             return None;
@@ -68,8 +68,9 @@ pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
 }
 
 /// The fields of `live` that `desired` lacks. The order of a list's items is not looked at here: `compare` has done that.
-fn surplus(live: &Value, desired: &Value) -> Vec<Change> {
-    let mut changes = diff::difference(&json!({"status": live}), &json!({"status": desired}));
+fn surplus(live: &Value, desired: &Value, rules: &Rules) -> Vec<Change> {
+    let (old, new) = (json!({"status": live}), json!({"status": desired}));
+    let mut changes = diff::difference(&old, &new, rules, Extent::WithStatus);
     changes.retain(|change| change.to.is_none());
     changes
 }

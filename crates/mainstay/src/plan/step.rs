@@ -64,6 +64,16 @@ impl Action {
         }
     }
 
+    /// The permission that it needs.
+    pub(crate) fn rbac_verb(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Replace => "update",
+            Self::Delete => "delete",
+            _ => "patch",
+        }
+    }
+
     /// As a metric's label: one word.
     pub(crate) fn label(self) -> &'static str {
         match self {

@@ -16,32 +16,81 @@ pub enum Waiting {
     Paused,
     /// The parent is being deleted, and nothing of ours is left to do.
     ParentGoing,
-    /// A kind's cache is not filled: why.
-    Cache { kind: Kind, state: String },
+    /// A kind's cache is not filled.
+    Cache {
+        /// Which kind.
+        kind: Kind,
+        /// What its watch is doing.
+        state: String,
+    },
     /// A child is still being deleted; it is created anew once it is gone.
-    Deleting { child: ObjectRef },
+    Deleting {
+        /// Which child.
+        child: ObjectRef,
+    },
     /// A child differs, and its kind is only changed by somebody deleting it.
-    OnDelete { child: ObjectRef, paths: Vec<FieldPath> },
+    OnDelete {
+        /// Which child.
+        child: ObjectRef,
+        /// Where it differs.
+        paths: Vec<FieldPath>,
+    },
     /// A rolling change waits for children that are not ready.
-    Rollout { kind: Kind, outdated: usize, unavailable: Vec<(String, String)> },
+    Rollout {
+        /// Of which kind.
+        kind: Kind,
+        /// How many are still to be changed.
+        outdated: usize,
+        /// Which are waited for, and why.
+        unavailable: Vec<(String, String)>,
+    },
     /// More deletions are due than the budget allows now.
-    DeletionBudget { withheld: usize },
+    DeletionBudget {
+        /// How many are put off.
+        withheld: usize,
+    },
     /// The finalizer has more to do.
     Finalizing,
     /// Another replica is responsible for this parent.
     OtherReplica,
     /// The handler gave an answer that cannot be acted on. Nothing was written.
-    BadAnswer { message: String },
+    BadAnswer {
+        /// What is wrong with it.
+        message: String,
+    },
     /// The parent does not fit the handler's type.
-    InvalidParent { message: String },
+    InvalidParent {
+        /// Which field, and what is wrong with it.
+        message: String,
+    },
     /// An object with a desired child's name belongs to somebody else.
-    Conflict { child: ObjectRef, owner: Option<String> },
+    Conflict {
+        /// Which object.
+        child: ObjectRef,
+        /// Its controller, if it has one.
+        owner: Option<String>,
+    },
     /// The server refused a child.
-    Rejected { child: ObjectRef, message: String },
+    Rejected {
+        /// Which child.
+        child: ObjectRef,
+        /// What the server said.
+        message: String,
+    },
     /// The operator lacks a permission.
-    Forbidden { verb: String, object: ObjectRef, message: String },
-    /// Every sync writes the same fields again.
-    Loop { child: ObjectRef, paths: Vec<String>, unstable: bool },
+    Forbidden {
+        /// To do what.
+        verb: String,
+        /// To which object.
+        object: ObjectRef,
+        /// What the server said.
+        message: String,
+    },
+    /// Syncs write the same again and again. It is left alone for a while.
+    Loop {
+        /// Which object, which fields, and why.
+        what: String,
+    },
     /// The parent's kind has no status subresource, and the handler gave a status.
     NoStatusSubresource,
 }
@@ -131,12 +180,7 @@ impl fmt::Display for Waiting {
                     None => write!(f, " at cluster scope: {message}"),
                 }
             }
-            Self::Loop { child, paths, unstable: true } => {
-                write!(f, "every sync desires something else of {child}: {}", list(paths))
-            }
-            Self::Loop { child, paths, unstable: false } => {
-                write!(f, "what is written to {child} is changed back each time: {}", list(paths))
-            }
+            Self::Loop { what } => f.write_str(what),
             Self::NoStatusSubresource => {
                 f.write_str("the handler gave a status, but the kind has no status subresource; return null, or enable it")
             }

@@ -52,8 +52,8 @@ impl Dependencies {
                 of_kind.named.entry(key.clone()).or_default().insert(parent.clone());
             }
             Err(selector) => {
-                // One that does not parse was refused when it was asked; it selects nothing.
-                let parsed = Selector::parse(selector).unwrap_or_else(|_| Selector::nothing());
+                // One that does not parse was refused when it was asked, and has no answer that could change.
+                let Ok(parsed) = selector.parse::<Selector>() else { return };
                 let entry = of_kind.selected.entry(question.clone());
                 entry.or_insert_with(|| (parsed, BTreeSet::new())).1.insert(parent.clone());
             }
@@ -98,10 +98,9 @@ impl Dependencies {
         if of_kind.selected.is_empty() {
             return concerned;
         }
-        let labels: Vec<_> = [before, after].into_iter().flatten().map(Object::labels).collect();
         for (question, (selector, parents)) in &of_kind.selected {
             let here = question.namespace().is_none_or(|namespace| key.namespace() == Some(namespace));
-            if here && labels.iter().any(|labels| selector.matches(labels)) {
+            if here && [before, after].into_iter().flatten().any(|object| object.is_selected_by(selector)) {
                 concerned.extend(parents.iter().cloned());
             }
         }

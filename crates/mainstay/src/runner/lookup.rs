@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{ParentId, Runner, lock};
-use crate::cache::{Object, Options, Selector, WatchScope};
+use tokio::task::AbortHandle;
+
+use super::{ParentId, Runner, Trigger, lock};
+use crate::cache::{KindState, Object, Options, Selector, Watch, WatchScope};
 use crate::handler::{Error, Lookup, Related};
 use crate::kind::Kind;
+use crate::queue::Priority;
 
 /// The caches, as one controller's handler may ask them.
 pub(crate) struct CacheLookup {
@@ -22,8 +25,7 @@ impl Lookup for CacheLookup {
             let message = format!("{kind} was asked for, but is not declared; declare it with `reads` so that the operator may read it");
             return Err(Error::terminal(message));
         }
-        self.runner.watch_related(kind);
-        if !self.runner.caches.is_filled(kind) {
+        if !self.runner.watch_related(kind) {
             return Err(Error::pending(kind));
         }
         match question.parts() {
@@ -36,13 +38,45 @@ impl Lookup for CacheLookup {
     }
 }
 
+/// A watch that lasts as long as a handler's question.
+pub(crate) struct RelatedWatch {
+    watch: Watch,
+    /// Tells the parents when the cache is filled.
+    herald: AbortHandle,
+}
+
+impl Drop for RelatedWatch {
+    fn drop(&mut self) {
+        self.herald.abort();
+    }
+}
+
 impl Runner {
-    fn watch_related(&self, kind: &Kind) {
+    /// Watches a kind from the first question on. Tells whether its cache is filled.
+    fn watch_related(self: &Arc<Self>, kind: &Kind) -> bool {
         let mut related = lock(&self.related);
-        if !related.contains_key(kind) {
-            let scope = self.scope(kind);
-            related.insert(kind.clone(), self.caches.watch(kind, scope, Options::default()));
+        if let Some(known) = related.get(kind) {
+            return known.watch.is_synced();
         }
+        let watch = || self.caches.watch(kind, self.scope(kind), Options::default());
+        let (watch, waiting) = (watch(), watch());
+        let filled = watch.is_synced();
+        let runner = Arc::downgrade(self);
+        let herald = tokio::spawn(async move {
+            waiting.synced().await;
+            let Some(runner) = runner.upgrade() else { return };
+            let parents = lock(&runner.dependencies).of_kind(waiting.kind());
+            for parent in parents {
+                runner.push(&parent, Priority::Normal, Trigger::CacheFilled);
+            }
+        });
+        related.insert(kind.clone(), RelatedWatch { watch, herald: herald.abort_handle() });
+        filled
+    }
+
+    /// How the watch of a kind that was asked for is doing.
+    pub(crate) fn state_text(&self, kind: &Kind) -> String {
+        self.caches.state(kind).map_or_else(|| "not watched".into(), |state| describe(&state))
     }
 
     /// What of a kind this operator looks at.
@@ -63,5 +97,18 @@ impl Runner {
         let ended: Vec<_> = unused.iter().filter_map(|kind| related.remove(kind)).collect();
         drop(related);
         drop(ended);
+    }
+}
+
+/// A watch's state, as people read it.
+pub(crate) fn describe(state: &KindState) -> String {
+    match state {
+        KindState::Stale { error, .. } => format!("stale: {error}"),
+        KindState::Forbidden { verb, kind, namespace, message } => {
+            let place = namespace.as_ref().map_or_else(|| "at cluster scope".into(), |name| format!("in namespace {name}"));
+            format!("the operator may not {verb} {} {place}: {message}", kind.plural())
+        }
+        KindState::Missing => "there is no such kind; waiting for its definition".into(),
+        other => other.name().to_lowercase(),
     }
 }

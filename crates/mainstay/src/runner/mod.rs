@@ -9,9 +9,11 @@
 mod active;
 mod budget;
 mod call;
-mod debug;
+mod carry_out;
+mod course;
 mod dependencies;
 mod history;
+mod hold;
 mod inspect;
 mod lookup;
 mod sync;
@@ -20,6 +22,7 @@ mod wake;
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -33,13 +36,15 @@ pub use budget::DeletionBudget;
 pub(crate) use dependencies::{Dependencies, ParentId};
 pub use history::PastSync;
 use history::History;
+pub(crate) use inspect::Debug;
 pub use inspect::{ControllerState, ParentReport};
-pub(crate) use lookup::CacheLookup;
+pub(crate) use lookup::{CacheLookup, RelatedWatch};
 pub use trigger::Trigger;
 
-use crate::cache::{Caches, Watch};
+use crate::cache::Caches;
 use crate::clock::Clock;
-use crate::events::Events;
+use crate::diff::FieldPath;
+use crate::events::EventSink;
 use crate::execute::Api;
 use crate::kind::{Key, Kind};
 use crate::metrics::Metrics;
@@ -47,7 +52,7 @@ use crate::plan::Memory;
 use crate::queue::{Outcome, Queue, Taken};
 use crate::replicas::Fence;
 use crate::serve::Pulse;
-use crate::stability::Stability;
+use crate::stability::Loops;
 
 /// Everything that the syncs of an operator share.
 pub(crate) struct Runner {
@@ -59,8 +64,8 @@ pub(crate) struct Runner {
     pub(crate) caches: Caches,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Metrics,
-    pub(crate) events: Events,
-    pub(crate) fence: Arc<Fence>,
+    pub(crate) events: EventSink,
+    pub(crate) fence: Fence,
     pub(crate) pulse: Pulse,
     pub(crate) concurrency: usize,
     pub(crate) queue: Mutex<Queue<Kind, Key, Trigger>>,
@@ -70,8 +75,9 @@ pub(crate) struct Runner {
     pub(crate) parents: Mutex<BTreeMap<ParentId, ParentState>>,
     pub(crate) dependencies: Mutex<Dependencies>,
     /// Watches of kinds that handlers asked for.
-    pub(crate) related: Mutex<BTreeMap<Kind, Watch>>,
+    pub(crate) related: Mutex<BTreeMap<Kind, RelatedWatch>>,
     pub(crate) budget: Mutex<Bucket>,
+    pub(crate) loops: Mutex<Loops<FieldPath>>,
 }
 
 /// What is kept of a parent between its syncs.
@@ -79,7 +85,6 @@ pub(crate) struct Runner {
 pub(crate) struct ParentState {
     pub(crate) memory: Memory,
     pub(crate) history: History,
-    pub(crate) stability: Stability,
     /// Why the last sync did not succeed.
     pub(crate) error: Option<String>,
     pub(crate) errors: u64,
@@ -125,6 +130,11 @@ impl Runner {
         while running.join_next().await.is_some() {
             self.pulse.beat();
         }
+    }
+
+    /// Handlers that run past their deadline take nobody's place.
+    fn overdue(&self) -> usize {
+        self.all_active().iter().map(|active| active.overdue.load(Ordering::Relaxed)).sum()
     }
 
     fn start_what_is_due(self: &Arc<Self>, running: &mut JoinSet<()>) {

@@ -49,7 +49,7 @@ impl Runner {
         let parent = (kind.clone(), object.key().clone());
         match change {
             Change::Nothing => {}
-            Change::Added { .. } if self.caches.is_filled(kind) => {
+            Change::Added { .. } if self.active(kind).is_some_and(|active| active.has_found_parents()) => {
                 self.push_unless(except, &parent, Priority::Now, || Trigger::Created);
             }
             Change::Added { .. } => self.push_unless(except, &parent, Priority::Low, || Trigger::Found),
@@ -67,6 +67,7 @@ impl Runner {
     pub(crate) fn forget(&self, parent: &ParentId) {
         lock(&self.queue).forget(&parent.0, &parent.1);
         lock(&self.parents).remove(parent);
+        lock(&self.loops).forget(&crate::kind::ObjectRef { kind: parent.0.clone(), key: parent.1.clone() });
         self.set_dependencies(parent, std::collections::BTreeSet::new());
     }
 

@@ -1,0 +1,236 @@
+//! What an operator is made of.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::Operator;
+use crate::cache::Caches;
+use crate::clock::{Clock, SystemClock};
+use crate::controller::Controller;
+use crate::events::{self, EventBook, EventWriter, Limits, Reporter};
+use crate::execute::Api;
+use crate::metrics::Metrics;
+use crate::queue::Queue;
+use crate::replicas::{InvalidReplicas, Keeper, Replicas};
+use crate::runner::{Bucket, DeletionBudget, Dependencies, Runner};
+use crate::serve::Pulse;
+use crate::stability::{LoopSettings, Loops};
+use crate::webhook::Webhooks;
+
+/// How long the main loop may be silent before `/livez` fails.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
+
+/// Why an operator cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The name cannot be a field manager and the name of a lease.
+    #[error("an operator cannot be named {0:?}: use lower-case letters, digits and dashes, at most 52 of them")]
+    Name(String),
+    /// The replicas cannot work as they are set up.
+    #[error("replicas")]
+    Replicas(#[from] InvalidReplicas),
+}
+
+/// What is needed once, when the operator runs.
+pub(crate) struct Settings {
+    pub(crate) pending: Mutex<Vec<Controller>>,
+    pub(crate) replicas: Replicas,
+    pub(crate) keeper: Mutex<Option<Keeper>>,
+    pub(crate) events: Mutex<Option<EventWriter>>,
+    pub(crate) webhooks: Mutex<Option<Webhooks>>,
+    pub(crate) serve: Option<SocketAddr>,
+    pub(crate) version: String,
+    running: AtomicBool,
+}
+
+impl Settings {
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.load(Ordering::SeqCst)
+    }
+
+    /// Notes that it runs. Tells whether it did not before.
+    pub(crate) fn begin(&self) -> bool {
+        !self.running.swap(true, Ordering::SeqCst)
+    }
+}
+
+/// An [`Operator`] in the making.
+#[must_use]
+pub struct OperatorBuilder {
+    name: String,
+    client: kube::Client,
+    controllers: Vec<Controller>,
+    namespace: Option<String>,
+    replicas: Replicas,
+    webhooks: Option<Webhooks>,
+    serve: Option<SocketAddr>,
+    version: String,
+    concurrency: usize,
+    request_timeout: Duration,
+    budget: DeletionBudget,
+    loops: LoopSettings,
+    clock: Arc<dyn Clock>,
+    seed: Option<u64>,
+}
+
+impl OperatorBuilder {
+    pub(super) fn new(name: &str, client: kube::Client) -> Self {
+        Self {
+            name: name.to_owned(),
+            client,
+            controllers: Vec::new(),
+            namespace: None,
+            replicas: Replicas::single(),
+            webhooks: None,
+            serve: None,
+            version: String::new(),
+            concurrency: 16,
+            request_timeout: Duration::from_secs(5),
+            budget: DeletionBudget::default(),
+            loops: LoopSettings::default(),
+            clock: Arc::new(SystemClock),
+            seed: None,
+        }
+    }
+
+    /// Adds a controller.
+    pub fn controller(mut self, controller: Controller) -> Self {
+        self.controllers.retain(|known| known.parent() != controller.parent());
+        self.controllers.push(controller);
+        self
+    }
+
+    /// Looks at one namespace only, and needs permissions only there.
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.to_owned());
+        self
+    }
+
+    /// How several replicas share the work. One process without a lease unless said otherwise.
+    pub fn replicas(mut self, replicas: Replicas) -> Self {
+        self.replicas = replicas;
+        self
+    }
+
+    /// Serves admission and conversion webhooks too.
+    pub fn webhooks(mut self, webhooks: Webhooks) -> Self {
+        self.webhooks = Some(webhooks);
+        self
+    }
+
+    /// Serves health, metrics and debug pages on this address, over plain HTTP.
+    pub fn serve(mut self, address: SocketAddr) -> Self {
+        self.serve = Some(address);
+        self
+    }
+
+    /// The operator's own version, as `/version` and metrics tell it.
+    pub fn version(mut self, version: &str) -> Self {
+        self.version = version.to_owned();
+        self
+    }
+
+    /// How many parents are synced at once; 16 unless said otherwise.
+    pub fn concurrency(mut self, syncs: usize) -> Self {
+        self.concurrency = syncs.max(1);
+        self
+    }
+
+    /// How long one request to the API server may take; five seconds unless said otherwise. A write only begins if the lease
+    /// is sure to last that long.
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
+        self
+    }
+
+    /// How many children may be deleted.
+    pub fn deletion_budget(mut self, budget: DeletionBudget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// When repetition counts as a loop.
+    pub fn loops(mut self, settings: LoopSettings) -> Self {
+        self.loops = settings;
+        self
+    }
+
+    /// The clock of what is written into objects.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Makes all randomness (jitter, names of events) follow from a number, for tests that shall be the same each time.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The operator.
+    ///
+    /// # Errors
+    /// If its name or its replicas cannot be.
+    pub fn build(self) -> Result<Operator, BuildError> {
+        let valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let ends = |name: &str| name.starts_with('-') || name.ends_with('-');
+        if self.name.is_empty() || self.name.len() > 52 || ends(&self.name) || !self.name.bytes().all(valid) {
+            return Err(BuildError::Name(self.name));
+        }
+        let mut rng = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let metrics = Metrics::new(&self.name, &self.version);
+        let (fence, keeper) = self.replicas.join(&self.name, self.client.clone(), Arc::clone(&self.clock), rng.fork())?;
+        let instance = fence.identity().map_or_else(String::new, |identity| identity.as_str().to_owned());
+        let (sink, writer) = events::channel(
+            self.client.clone(),
+            Reporter::new(&self.name, &instance),
+            EventBook::new(Limits::default(), rng.fork()),
+            Arc::clone(&self.clock),
+            metrics.clone(),
+        );
+        let api = Api {
+            client: self.client.clone(),
+            manager: self.name.as_str().into(),
+            metrics: metrics.clone(),
+            timeout: self.request_timeout,
+        };
+        let runner = Runner {
+            finalizer: format!("{}.mainstay.dev/finalizer", self.name),
+            name: self.name.into(),
+            namespace: self.namespace,
+            api,
+            caches: Caches::new(self.client, rng.fork()),
+            clock: self.clock,
+            metrics,
+            events: sink,
+            fence,
+            pulse: Pulse::new(STUCK_AFTER),
+            concurrency: self.concurrency,
+            queue: Mutex::new(Queue::new(rng.fork())),
+            wake: Notify::new(),
+            controllers: RwLock::default(),
+            parents: Mutex::new(BTreeMap::new()),
+            dependencies: Mutex::new(Dependencies::default()),
+            related: Mutex::default(),
+            budget: Mutex::new(Bucket::new(self.budget)),
+            loops: Mutex::new(Loops::new(self.loops)),
+        };
+        let settings = Settings {
+            pending: Mutex::new(self.controllers),
+            replicas: self.replicas,
+            keeper: Mutex::new(keeper),
+            events: Mutex::new(Some(writer)),
+            webhooks: Mutex::new(self.webhooks),
+            serve: self.serve,
+            version: self.version,
+            running: AtomicBool::new(false),
+        };
+        Ok(Operator { runner: Arc::new(runner), settings: Arc::new(settings) })
+    }
+}

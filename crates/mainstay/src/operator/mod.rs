@@ -1,0 +1,174 @@
+//! An operator: controllers that share one queue, one set of caches, one identity in the cluster.
+
+mod builder;
+mod run;
+mod step;
+
+use std::sync::{Arc, PoisonError};
+
+use serde_json::Value;
+
+pub use builder::{BuildError, OperatorBuilder};
+pub use run::RunError;
+pub use step::{Stepped, Stepper};
+
+use crate::cache::PruneError;
+use crate::controller::Controller;
+use crate::kind::{Key, Kind};
+use crate::plan::Plan;
+use crate::queue::Priority;
+use crate::rbac::Rbac;
+use crate::record::Recording;
+use crate::runner::{Active, ControllerState, ParentReport, Runner, Trigger, lock};
+
+/// A running or yet to be run operator. Cheap to clone; clones are handles to the same one.
+#[derive(Clone)]
+pub struct Operator {
+    pub(crate) runner: Arc<Runner>,
+    pub(crate) settings: Arc<builder::Settings>,
+}
+
+/// Why [`Operator::plan`] has no plan to give.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// No controller has parents of this kind.
+    #[error("no controller of this operator has {0} as its parent kind")]
+    NoController(Kind),
+    /// The controller's caches are not filled.
+    #[error("the controller of {kind} is not ready: {state}")]
+    NotReady {
+        /// The controller's parent kind.
+        kind: Kind,
+        /// What is missing.
+        state: String,
+    },
+    /// There is no such parent.
+    #[error("there is no {kind} {key}")]
+    NoParent {
+        /// Its kind.
+        kind: Kind,
+        /// Its namespace and name.
+        key: Key,
+    },
+    /// The handler failed.
+    #[error("the handler failed: {0}")]
+    Handler(String),
+}
+
+impl Operator {
+    /// An operator of this name, which is its field manager, the beginning of its finalizer and the name of its lease.
+    pub fn builder(name: &str, client: kube::Client) -> OperatorBuilder {
+        OperatorBuilder::new(name, client)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.runner.name
+    }
+
+    /// Adds a controller. On a running operator it starts at once; one with the same parent kind is replaced.
+    ///
+    /// # Errors
+    /// If a field not to be kept in memory is not a path.
+    pub fn add(&self, controller: Controller) -> Result<(), PruneError> {
+        let kind = controller.parent().clone();
+        if !self.settings.is_running() {
+            lock(&self.settings.pending).retain(|known| *known.parent() != kind);
+            lock(&self.settings.pending).push(controller);
+            return Ok(());
+        }
+        // The new watches begin before the old ones end: what both want is not listed again.
+        let active = Active::start(controller, &self.runner)?;
+        let mut controllers = self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(old) = controllers.insert(kind, active) {
+            old.stop();
+        }
+        Ok(())
+    }
+
+    /// Removes the controller of a parent kind. Syncs that run finish; parents and children stay as they are, and watches
+    /// that nobody else needs end.
+    pub fn remove(&self, parent: &Kind) -> bool {
+        lock(&self.settings.pending).retain(|known| known.parent() != parent);
+        let removed = self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner).remove(parent);
+        let Some(removed) = removed else { return false };
+        removed.stop();
+        lock(&self.runner.queue).remove_lane(parent);
+        let known: Vec<_> = lock(&self.runner.parents).keys().filter(|(kind, _)| kind == parent).cloned().collect();
+        for id in known {
+            self.runner.forget(&id);
+        }
+        true
+    }
+
+    /// How each controller is doing.
+    pub fn controllers(&self) -> Vec<ControllerState> {
+        self.runner.controller_states()
+    }
+
+    /// Has a parent synced now, whatever its backoff.
+    pub fn reconcile_now(&self, kind: &Kind, key: &Key) {
+        self.runner.push(&(kind.clone(), key.clone()), Priority::Now, Trigger::Asked);
+    }
+
+    /// What a sync of this parent would do now. Changes nothing.
+    ///
+    /// # Errors
+    /// If there is no such parent, its caches are not filled, or its handler fails.
+    pub async fn plan(&self, kind: &Kind, key: &Key) -> Result<Plan, PlanError> {
+        Ok(self.runner.inspect(kind, key).await?.0)
+    }
+
+    /// All that a decision about this parent rests on, to be kept in a file and [replayed](Recording::replay).
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub async fn record(&self, kind: &Kind, key: &Key) -> Result<Recording, PlanError> {
+        Ok(self.runner.inspect(kind, key).await?.1)
+    }
+
+    /// What was done for this parent lately and why, how it stands in the queue, and what it waits for.
+    pub fn explain(&self, kind: &Kind, key: &Key) -> Option<ParentReport> {
+        self.runner.report(kind, key)
+    }
+
+    /// The metrics in Prometheus' text format.
+    pub fn metrics(&self) -> String {
+        // Formatting into a string fails only if a metric's own formatting does.
+        self.runner.metrics.render().unwrap_or_default()
+    }
+
+    /// How the caches of all watched kinds are doing.
+    pub fn caches(&self) -> Vec<crate::cache::KindReport> {
+        self.runner.caches.reports()
+    }
+
+    /// The least permissions that it needs, as its controllers are now.
+    pub fn rbac(&self) -> Rbac {
+        let home = self.settings.replicas.namespace();
+        let mut rbac = Rbac::new(self.name(), self.runner.namespace.as_deref(), home);
+        for controller in lock(&self.settings.pending).iter() {
+            rbac.allow_controller(controller);
+        }
+        for active in self.runner.all_active() {
+            rbac.allow_controller(&active.controller);
+        }
+        if home.is_some() {
+            let sharded = ["get", "list", "create", "update", "delete"];
+            rbac.allow_at_home("coordination.k8s.io", "leases", &sharded);
+        }
+        rbac
+    }
+}
+
+impl std::fmt::Debug for Operator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Operator").field("name", &self.runner.name).finish_non_exhaustive()
+    }
+}
+
+/// A JSON value for people: what `/debug/parents` shows.
+pub(crate) fn to_json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}

@@ -1,0 +1,203 @@
+//! Starting, running and stopping.
+
+use std::future::Future;
+use std::sync::{Arc, PoisonError};
+
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinHandle};
+
+use super::Operator;
+use crate::cache::{PruneError, Selector, Subscription};
+use crate::queue::Priority;
+use crate::replicas::Keeper;
+use crate::runner::{Active, Debug, Runner, Trigger, lock};
+use crate::serve::{Endpoints, ServeError, Server};
+use crate::webhook::WebhookError;
+
+/// Why an operator cannot run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It runs already.
+    #[error("the operator runs already")]
+    Twice,
+    /// A field that is not to be kept in memory is not a path.
+    #[error("a field not to be kept in memory")]
+    Prune(#[from] PruneError),
+    /// Health and metrics cannot be served.
+    #[error("health and metrics")]
+    Serve(#[from] ServeError),
+    /// Webhooks cannot be served.
+    #[error("webhooks")]
+    Webhooks(#[from] WebhookError),
+}
+
+/// What runs beside the loop. Ends when it is dropped.
+pub(super) struct Started {
+    _subscription: Subscription,
+    beside: Vec<AbortHandle>,
+    keeper: Option<Keeper>,
+    events: Option<JoinHandle<()>>,
+    runner: Arc<Runner>,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        for task in &self.beside {
+            task.abort();
+        }
+        for active in std::mem::take(&mut *self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner)).values() {
+            active.stop();
+        }
+        lock(&self.runner.related).clear();
+    }
+}
+
+impl Operator {
+    /// Runs until `stop` is done. Then no new sync begins, those that run finish, leases are given back, and waiting events
+    /// are written.
+    ///
+    /// # Errors
+    /// If it runs already, or an address to serve on is taken.
+    pub async fn run(&self, stop: impl Future<Output = ()> + Send) -> Result<(), RunError> {
+        let mut started = self.start()?;
+        let (tell, told) = watch::channel(false);
+        let stopped = || {
+            let mut told = told.clone();
+            async move {
+                // The sender lives until all of these have ended.
+                let _ = told.wait_for(|stop| *stop).await;
+            }
+        };
+        let mut beside = tokio::task::JoinSet::new();
+        if let Some(server) = self.bind().await? {
+            tracing::info!(address = %server.address(), "serving health and metrics");
+            beside.spawn(self.serve(server, stopped()));
+        }
+        let webhooks = lock(&self.settings.webhooks).take();
+        if let Some(webhooks) = webhooks {
+            let server = webhooks.bind(&self.runner.api.client, Arc::clone(&self.runner.clock)).await?;
+            beside.spawn(server.run(stopped()));
+        }
+        if let Some(keeper) = started.keeper.take() {
+            let (operator, stopped) = (self.clone(), stopped());
+            beside.spawn(async move { operator.keep_leases(keeper, stopped).await });
+        }
+        let loop_stop = stopped();
+        let looping = tokio::spawn(Arc::clone(&self.runner).run(loop_stop));
+        stop.await;
+        tracing::info!("stopping");
+        tell.send_replace(true);
+        if let Err(error) = looping.await
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
+        while beside.join_next().await.is_some() {}
+        let events = started.events.take();
+        drop(started);
+        self.runner.events.close();
+        if let Some(events) = events {
+            let _ = events.await;
+        }
+        Ok(())
+    }
+
+    /// Starts the watches and all that runs beside the loop.
+    pub(super) fn start(&self) -> Result<Started, RunError> {
+        if !self.settings.begin() {
+            return Err(RunError::Twice);
+        }
+        let runner = &self.runner;
+        let weak = Arc::downgrade(runner);
+        let subscription = runner.caches.subscribe(move |kind, change| {
+            if let Some(runner) = weak.upgrade() {
+                runner.changed(kind, change, None);
+            }
+        });
+        let weak = Arc::downgrade(runner);
+        runner.metrics.observe(move |reading| {
+            if let Some(runner) = weak.upgrade() {
+                runner.read_gauges(reading);
+            }
+        });
+        let events = lock(&self.settings.events).take().map(|writer| tokio::spawn(writer.run()));
+        let mut started = Started {
+            _subscription: subscription,
+            beside: vec![tokio::spawn(take_over(Arc::clone(runner))).abort_handle()],
+            keeper: lock(&self.settings.keeper).take(),
+            events,
+            runner: Arc::clone(runner),
+        };
+        started.beside.extend(None::<AbortHandle>);
+        let pending = std::mem::take(&mut *lock(&self.settings.pending));
+        for controller in pending {
+            let kind = controller.parent().clone();
+            let active = Active::start(controller, runner)?;
+            runner.controllers.write().unwrap_or_else(PoisonError::into_inner).insert(kind, active);
+        }
+        Ok(started)
+    }
+
+    async fn bind(&self) -> Result<Option<Server>, ServeError> {
+        let Some(address) = self.settings.serve else { return Ok(None) };
+        let runner = Arc::clone(&self.runner);
+        let endpoints = Endpoints::new(
+            &self.runner.name,
+            &self.settings.version,
+            self.runner.metrics.clone(),
+            self.runner.pulse.clone(),
+            move || runner.readiness(),
+        );
+        let server = Server::bind(address, endpoints.with_debug(Debug(Arc::clone(&self.runner)))).await?;
+        Ok(Some(server))
+    }
+
+    fn serve(&self, server: Server, stop: impl Future<Output = ()> + Send + 'static) -> impl Future<Output = ()> + use<> {
+        let _ = self;
+        async move {
+            if let Err(error) = server.run(stop).await {
+                tracing::error!(error = crate::execute::chain(&error), "health and metrics are no longer served");
+            }
+        }
+    }
+
+    /// Keeps leases from the moment the caches are warm: whoever leads can begin at once.
+    async fn keep_leases(&self, keeper: Keeper, stop: impl Future<Output = ()> + Send) {
+        let mut stop = Box::pin(stop);
+        let warm = async {
+            for active in self.runner.all_active() {
+                for watch in active.watches() {
+                    watch.synced().await;
+                }
+            }
+        };
+        tokio::select! {
+            () = &mut stop => return,
+            () = warm => {}
+        }
+        keeper.run(stop).await;
+    }
+}
+
+/// Finds the parents of every shard that this replica becomes responsible for.
+async fn take_over(runner: Arc<Runner>) {
+    let mut standing = runner.fence.standing();
+    let mut known = standing.borrow_and_update().held.clone();
+    while standing.changed().await.is_ok() {
+        let held = standing.borrow_and_update().held.clone();
+        let gained = |uid: &str| {
+            let shard = runner.fence.shard_of(uid);
+            held.get(&shard).is_some_and(|tenure| known.get(&shard) != Some(tenure))
+        };
+        for active in runner.all_active() {
+            let kind = active.controller.parent();
+            for parent in runner.caches.list(kind, runner.namespace.as_deref(), &Selector::everything()) {
+                if gained(parent.uid()) {
+                    runner.push(&(kind.clone(), parent.key().clone()), Priority::Normal, Trigger::TakenOver);
+                }
+            }
+        }
+        known = held;
+    }
+}

@@ -1,0 +1,124 @@
+//! The least permissions that an operator needs, from its configuration. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::controller::{ChildKind, Controller, Strategy};
+use crate::kind::Kind;
+use crate::plan::revision_kind;
+
+/// Permissions: which verbs on which resources of which groups.
+///
+/// What every authenticated client may do (discovery, the OpenAPI documents) is not listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rbac {
+    /// By group and resource.
+    everywhere: BTreeMap<(String, String), BTreeSet<&'static str>>,
+    /// In the operator's own namespace only: leases, the webhooks' certificate.
+    at_home: BTreeMap<(String, String), BTreeSet<&'static str>>,
+    name: String,
+    namespace: Option<String>,
+    home: Option<String>,
+}
+
+impl Rbac {
+    pub(crate) fn new(name: &str, namespace: Option<&str>, home: Option<&str>) -> Self {
+        let mut rbac = Self {
+            name: name.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            home: home.map(str::to_owned),
+            ..Self::default()
+        };
+        rbac.allow("events.k8s.io", "events", &["create", "patch"]);
+        rbac
+    }
+
+    /// Adds verbs on a resource.
+    pub(crate) fn allow(&mut self, group: &str, resource: &str, verbs: &[&'static str]) {
+        let rule = self.everywhere.entry((group.to_owned(), resource.to_owned())).or_default();
+        rule.extend(verbs);
+    }
+
+    /// Adds verbs on a resource in the operator's own namespace.
+    pub(crate) fn allow_at_home(&mut self, group: &str, resource: &str, verbs: &[&'static str]) {
+        let rule = self.at_home.entry((group.to_owned(), resource.to_owned())).or_default();
+        rule.extend(verbs);
+    }
+
+    fn allow_kind(&mut self, kind: &Kind, verbs: &[&'static str]) {
+        self.allow(kind.group(), kind.plural(), verbs);
+    }
+
+    /// Adds what a controller needs.
+    pub(crate) fn allow_controller(&mut self, controller: &Controller) {
+        let parent = controller.parent();
+        self.allow_kind(parent, &["get", "list", "watch"]);
+        self.allow(parent.group(), &format!("{}/status", parent.plural()), &["patch"]);
+        if controller.needs_finalizer() {
+            self.allow_kind(parent, &["patch"]);
+        }
+        if !controller.children.is_empty() {
+            // Children refer to their parent with blockOwnerDeletion, which is guarded by this where that is enforced.
+            self.allow(parent.group(), &format!("{}/finalizers", parent.plural()), &["update"]);
+        }
+        for child in &controller.children {
+            self.allow_child(child);
+        }
+        if controller.rolls() {
+            self.allow_kind(&revision_kind(), &["get", "list", "watch", "create", "patch", "delete"]);
+        }
+        for kind in &controller.reads {
+            self.allow_kind(kind, &["get", "list", "watch"]);
+        }
+    }
+
+    fn allow_child(&mut self, child: &ChildKind) {
+        // An apply that creates needs both verbs.
+        self.allow_kind(&child.kind, &["get", "list", "watch", "create", "patch", "delete"]);
+        if matches!(child.strategy, Strategy::Replace) {
+            self.allow_kind(&child.kind, &["update"]);
+        }
+    }
+
+    /// The objects to create: a `ClusterRole` (a `Role`, if the operator looks at one namespace only), and a `Role` for its
+    /// own namespace if it needs one.
+    pub fn roles(&self) -> Vec<Value> {
+        let mut roles = vec![match &self.namespace {
+            Some(namespace) => role("Role", &self.name, Some(namespace), &self.everywhere),
+            None => role("ClusterRole", &self.name, None, &self.everywhere),
+        }];
+        if let Some(home) = &self.home
+            && !self.at_home.is_empty()
+        {
+            roles.push(role("Role", &format!("{}-home", self.name), Some(home), &self.at_home));
+        }
+        roles
+    }
+}
+
+fn role(kind: &str, name: &str, namespace: Option<&str>, rules: &BTreeMap<(String, String), BTreeSet<&'static str>>) -> Value {
+    let mut metadata = json!({"name": name});
+    if let Some(namespace) = namespace {
+        metadata["namespace"] = json!(namespace);
+    }
+    // Resources of a group with the same verbs share a rule.
+    let mut shared: BTreeMap<(&str, &BTreeSet<&str>), Vec<&str>> = BTreeMap::new();
+    for ((group, resource), verbs) in rules {
+        shared.entry((group, verbs)).or_default().push(resource);
+    }
+    let rules: Vec<_> = shared
+        .into_iter()
+        .map(|((group, verbs), resources)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs}))
+        .collect();
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules})
+}
+
+/// As `kubectl apply -f -` reads it: JSON documents, one after the other.
+impl fmt::Display for Rbac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": self.roles()});
+        write!(f, "{list:#}")
+    }
+}

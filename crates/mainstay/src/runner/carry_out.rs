@@ -1,0 +1,191 @@
+//! Carries a plan out, step by step, and tells of what went wrong where people look.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::course::{Answer, Course};
+use super::sync::Ended;
+use super::{ParentState, Trigger, lock};
+use crate::execute::{Executor, Failure, Outcome as StepOutcome};
+use crate::handler::Answers;
+use crate::plan::{Action, Memory, Plan, Reason, StatusOf, Step, Waiting, plan_status};
+use crate::queue::{Outcome, Priority};
+
+/// How long a parent waits that was decided on outdated knowledge.
+const OUTDATED_WAIT: Duration = Duration::from_millis(50);
+
+/// What came of a plan.
+#[derive(Debug, Default)]
+pub(super) struct Executed {
+    pub(super) outcomes: Vec<String>,
+    wrote: bool,
+    pub(super) outdated: bool,
+    /// The last failure.
+    pub(super) failure: Option<Failure>,
+}
+
+impl Executed {
+    /// Whether there must be another look at what the writes made.
+    pub(super) fn looks_again(&self) -> bool {
+        (self.wrote || self.outdated) && !matches!(self.failure, Some(Failure::Fenced { .. }))
+    }
+
+    pub(super) fn ended(&self, failed: bool, again_after: Option<Duration>, held_until: Option<Instant>) -> Ended {
+        if let Some(Failure::Fenced { .. }) = self.failure {
+            // Should this replica keep the shard after all, it tries again.
+            return (Outcome::Held { wait: Duration::from_secs(1) }, "other-replica");
+        }
+        if let Some(until) = held_until {
+            return (Outcome::Held { wait: until.saturating_duration_since(Instant::now()) }, "loop");
+        }
+        if failed {
+            let wait_at_least = match self.failure {
+                Some(Failure::Unavailable { retry_after: Some(wait), .. }) => wait,
+                _ => Duration::ZERO,
+            };
+            return (Outcome::Failed { wait_at_least }, "failed");
+        }
+        if self.wrote {
+            return (Outcome::DONE, "wrote");
+        }
+        if self.outdated {
+            return (Outcome::Held { wait: OUTDATED_WAIT }, "outdated");
+        }
+        (Outcome::Done { again_after }, "settled")
+    }
+}
+
+impl Course<'_> {
+    /// Takes the steps in order. One that fails does not keep the others from being tried, unless they rest on it.
+    pub(super) async fn execute(
+        &self,
+        plan: &mut Plan,
+        state: &mut ParentState,
+        answer: &Answer,
+        asked: &Answers,
+    ) -> Executed {
+        let mut executed = Executed::default();
+        let mut done = Vec::new();
+        let mut problems = Vec::new();
+        for step in &plan.steps {
+            let outcome = self.execute_step(step, &mut state.memory).await;
+            executed.outcomes.push(told(&outcome));
+            match outcome {
+                StepOutcome::Done => {
+                    executed.wrote = true;
+                    done.push(step.clone());
+                }
+                StepOutcome::NotNeeded => {}
+                StepOutcome::Outdated => executed.outdated = true,
+                StepOutcome::Failed(failure) => {
+                    problems.extend(problem(step, &failure));
+                    executed.failure = Some(failure);
+                }
+            }
+            let fenced = matches!(executed.failure, Some(Failure::Fenced { .. }));
+            // Nothing may be made for a parent whose finalizer is not in place, and nothing orphaned by halves.
+            let rests = matches!(step.action, Action::AddFinalizer | Action::Release);
+            if fenced || rests && (executed.outdated || executed.failure.is_some()) {
+                break;
+            }
+        }
+        problems.extend(self.runner.observe(plan, &done, &self.request, asked, Instant::now()));
+        plan.waiting.append(&mut problems);
+        if plan.waiting.iter().any(Waiting::is_problem) && !executed.outdated {
+            let reported = self.report_problems(plan, state, answer.status()).await;
+            executed.wrote |= reported.wrote;
+            executed.outcomes.extend(reported.outcomes);
+        }
+        executed
+    }
+
+    async fn execute_step(&self, step: &Step, memory: &mut Memory) -> StepOutcome {
+        let changed = |kind: &_, change: &_| self.runner.changed(kind, change, Some(&self.id));
+        let executor = Executor {
+            api: &self.runner.api,
+            caches: &self.runner.caches,
+            turn: &self.turn,
+            parent: &self.request.snapshot().parent,
+            changed: &changed,
+        };
+        let outcome = executor.execute_step(step, self.knowledge.rules(&step.object.kind), memory).await;
+        self.note(step, &outcome);
+        outcome
+    }
+
+    fn note(&self, step: &Step, outcome: &StepOutcome) {
+        let (object, action) = (&step.object, step.action.as_str());
+        match outcome {
+            StepOutcome::Done => {
+                self.runner.metrics.written(&object.kind, step.action.label());
+                if step.action == Action::Delete && step.reason != Reason::OldRevision {
+                    lock(&self.runner.budget).spend(1);
+                }
+                tracing::info!(%object, reason = step.reason.as_str(), "{action}");
+            }
+            StepOutcome::NotNeeded | StepOutcome::Outdated => tracing::debug!(%object, "{action}: {}", told(outcome)),
+            StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
+        }
+    }
+
+    /// Tells of problems in the parent's condition and as events.
+    pub(super) async fn report_problems(&self, plan: &mut Plan, state: &mut ParentState, status: &Value) -> Executed {
+        let mut executed = Executed::default();
+        for waiting in plan.waiting.iter().filter(|waiting| waiting.is_problem()) {
+            self.warn(waiting.reason(), &waiting.to_string());
+            self.runner.metrics.sync_failed(&self.id.0, waiting.reason());
+        }
+        if plan.steps.iter().any(|step| step.action == Action::WriteStatus) {
+            return executed;
+        }
+        if let Some(step) = self.plan_status(status, &plan.waiting, &state.memory) {
+            let outcome = self.execute_step(&step, &mut state.memory).await;
+            executed.wrote = outcome == StepOutcome::Done;
+            executed.outcomes.push(told(&outcome));
+            plan.steps.push(step);
+        }
+        executed
+    }
+
+    fn plan_status(&self, status: &Value, waiting: &[Waiting], memory: &Memory) -> Option<Step> {
+        let snapshot = self.request.snapshot();
+        plan_status(&StatusOf {
+            snapshot,
+            parent_json: self.request.parent_json(),
+            has_status: self.knowledge.has_status,
+            rules: self.knowledge.rules(&snapshot.kind),
+            memory,
+            status,
+            waiting,
+        })
+    }
+
+    /// Every write is followed by another decision: it sees what came of it, and whatever others did meanwhile.
+    pub(super) fn look_again(&self) {
+        self.runner.push(&self.id, Priority::Normal, Trigger::OwnWrites);
+    }
+}
+
+/// What a failed step means for the parent.
+fn problem(step: &Step, failure: &Failure) -> Option<Waiting> {
+    let object = step.object.clone();
+    match failure {
+        Failure::Refused { message, .. } => Some(Waiting::Rejected { child: object, message: message.clone() }),
+        Failure::Forbidden { message } => {
+            let verb = step.action.rbac_verb().to_owned();
+            Some(Waiting::Forbidden { verb, object, message: message.clone() })
+        }
+        _ => None,
+    }
+}
+
+fn told(outcome: &StepOutcome) -> String {
+    match outcome {
+        StepOutcome::Done => "done".into(),
+        StepOutcome::NotNeeded => "not needed: the server wrote it that way".into(),
+        StepOutcome::Outdated => "not done: the object had changed; decided anew".into(),
+        StepOutcome::Failed(failure) => format!("failed: {failure}"),
+    }
+}

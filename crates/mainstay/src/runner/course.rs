@@ -1,0 +1,279 @@
+//! The course of one sync: call the handler, then act on its answer or on its error.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::call::{Called, call_finalize, call_sync};
+use super::carry_out::Executed;
+use super::sync::Ended;
+use super::{Active, Knowledge, ParentId, ParentState, PastSync, Runner, lock};
+use crate::cache::Object;
+use crate::events::{Event, Regarding};
+use crate::handler::{Answers, Error, ErrorKind, Finalized, Related, SyncRequest, SyncResponse};
+use crate::kind::ObjectRef;
+use crate::plan::{Memory, PAUSED, Plan, Situation, Waiting, decide_finalized, decide_response};
+use crate::queue::Outcome;
+use crate::replicas::Turn;
+
+/// A sync that is under way.
+pub(super) struct Course<'a> {
+    pub(super) runner: &'a Arc<Runner>,
+    pub(super) active: &'a Active,
+    pub(super) knowledge: &'a Knowledge,
+    pub(super) id: ParentId,
+    pub(super) request: SyncRequest,
+    pub(super) turn: Turn,
+    pub(super) triggers: Vec<String>,
+}
+
+/// What a handler said, in either of its two roles.
+pub(crate) enum Answer {
+    Synced(SyncResponse),
+    Finalized(Finalized),
+}
+
+impl Answer {
+    fn response(&self) -> Option<&SyncResponse> {
+        match self {
+            Self::Synced(response) | Self::Finalized(Finalized::NotYet(response)) => Some(response),
+            Self::Finalized(Finalized::Done) => None,
+        }
+    }
+
+    pub(crate) fn status(&self) -> &Value {
+        self.response().map_or(&Value::Null, SyncResponse::status)
+    }
+
+    pub(crate) fn children(&self) -> &[Value] {
+        self.response().map_or(&[], SyncResponse::children)
+    }
+
+    /// The plan that follows from it.
+    pub(crate) fn decide(&self, situation: &Situation<'_>) -> Plan {
+        match self {
+            Self::Synced(response) => decide_response(situation, response),
+            Self::Finalized(finalized) => decide_finalized(situation, finalized),
+        }
+    }
+}
+
+impl Course<'_> {
+    pub(super) async fn run(self) -> Ended {
+        let parent = &self.request.snapshot().parent;
+        if parent.annotation(PAUSED).as_deref() == Some("true") {
+            self.remember(self.waiting(Waiting::Paused), None);
+            return (Outcome::DONE, "paused");
+        }
+        if parent.is_deleting() && !self.has_finalizer() {
+            return (Outcome::DONE, "going");
+        }
+        match self.call().await {
+            Called::Answered(Ok(answer)) => self.act(answer).await,
+            Called::Answered(Err(error)) => {
+                self.depend_on(&self.request.asked(), []);
+                self.after_error(&error).await
+            }
+            Called::Panicked(message) => self.failed("HandlerPanicked", &format!("the handler panicked: {message}")),
+            Called::TooSlow => {
+                let deadline = self.active.controller.options.deadline.as_secs_f64();
+                self.failed("HandlerTooSlow", &format!("the handler did not answer within {deadline} s"))
+            }
+        }
+    }
+
+    fn has_finalizer(&self) -> bool {
+        let listed = self.request.parent_json().pointer("/metadata/finalizers").and_then(Value::as_array);
+        listed.is_some_and(|listed| listed.iter().any(|name| name.as_str() == Some(&self.runner.finalizer)))
+    }
+
+    async fn call(&self) -> Called<Answer> {
+        let controller = &self.active.controller;
+        let overdue = Overdue::new(&self.active.overdue);
+        let deadline = controller.options.deadline;
+        let started = Instant::now();
+        let request = self.request.clone();
+        let called = if self.request.snapshot().parent.is_deleting() {
+            match &controller.finalize {
+                Some(finalize) => {
+                    call_finalize(finalize, request, deadline, || overdue.begin()).await.map(Answer::Finalized)
+                }
+                None => Called::Answered(Ok(Answer::Finalized(Finalized::Done))),
+            }
+        } else {
+            call_sync(&controller.handler, request, deadline, || overdue.begin()).await.map(Answer::Synced)
+        };
+        self.runner.metrics.handler_finished(&self.id.0, started.elapsed());
+        called
+    }
+
+    /// Plans and executes.
+    async fn act(&self, answer: Answer) -> Ended {
+        let parent = &self.request.snapshot().parent;
+        let strangers = self.runner.strangers(self.active, parent, answer.children());
+        let mut state = self.take_state();
+        let mut plan = self.decide(&answer, &strangers, &state.memory);
+        let asked = self.request.asked();
+        // A parent in conflict over a name depends on whoever has it.
+        let conflicts = plan.waiting.iter().filter_map(|waiting| match waiting {
+            Waiting::Conflict { child, .. } => Some(Related::named(&child.kind, child.key.clone())),
+            _ => None,
+        });
+        self.depend_on(&asked, conflicts);
+        let held_until = self.runner.hold_loops(&mut plan, parent, Instant::now());
+        let executed = self.execute(&mut plan, &mut state, &answer, &asked).await;
+        self.conclude(state, plan, executed, held_until)
+    }
+
+    fn depend_on(&self, asked: &Answers, more: impl IntoIterator<Item = Related>) {
+        self.runner.set_dependencies(&self.id, asked.keys().cloned().chain(more).collect());
+    }
+
+    fn decide(&self, answer: &Answer, strangers: &BTreeMap<ObjectRef, Arc<Object>>, memory: &Memory) -> Plan {
+        let deletions_allowed = lock(&self.runner.budget).allowed(Instant::now());
+        answer.decide(&Situation {
+            controller: &self.active.controller,
+            finalizer: &self.runner.finalizer,
+            snapshot: self.request.snapshot(),
+            parent_json: self.request.parent_json(),
+            strangers,
+            rules: &self.knowledge.rules,
+            memory,
+            has_status: self.knowledge.has_status,
+            deletions_allowed,
+        })
+    }
+
+    /// A handler's error: neither the parent nor a child is written, but for the condition of a parent that does not fit
+    /// its type.
+    async fn after_error(&self, error: &Error) -> Ended {
+        let text = error.chain();
+        match error.kind() {
+            ErrorKind::Pending(kind) => {
+                let state = self.runner.state_text(kind);
+                self.remember(self.waiting(Waiting::Cache { kind: kind.clone(), state }), None);
+                (Outcome::DONE, "waiting")
+            }
+            ErrorKind::InvalidParent { .. } => {
+                let mut plan = self.waiting(Waiting::InvalidParent { message: text.clone() });
+                let mut state = self.take_state();
+                let executed = self.report_problems(&mut plan, &mut state, &Value::Null).await;
+                self.finish(state, plan, executed.outcomes, Some(text));
+                (Outcome::Terminal, "invalid")
+            }
+            ErrorKind::Terminal => {
+                self.failed("SyncFailed", &text);
+                (Outcome::Terminal, "terminal")
+            }
+            ErrorKind::RetryAfter(wait) => {
+                self.failed("SyncFailed", &text);
+                (Outcome::Held { wait: *wait }, "failed")
+            }
+            ErrorKind::Retry => self.failed("SyncFailed", &text),
+        }
+    }
+
+    fn failed(&self, reason: &'static str, message: &str) -> Ended {
+        tracing::warn!(reason, "{message}");
+        self.runner.metrics.sync_failed(&self.id.0, reason);
+        self.warn(reason, message);
+        let snapshot = self.request.snapshot();
+        let plan = Plan::empty(snapshot.parent_ref(), snapshot.parent.generation());
+        self.remember(plan, Some(message.to_owned()));
+        (Outcome::FAILED, "failed")
+    }
+
+    /// An event on the parent.
+    pub(super) fn warn(&self, reason: &'static str, note: &str) {
+        let parent = &self.request.snapshot().parent;
+        let regarding = Regarding::new(parent.reference(), parent.uid());
+        self.runner.events.emit(&regarding, Event::warning(reason, note));
+    }
+
+    fn waiting(&self, waiting: Waiting) -> Plan {
+        let snapshot = self.request.snapshot();
+        Plan::only_waiting(snapshot.parent_ref(), snapshot.parent.generation(), waiting)
+    }
+
+    fn take_state(&self) -> ParentState {
+        lock(&self.runner.parents).remove(&self.id).unwrap_or_default()
+    }
+
+    fn remember(&self, plan: Plan, error: Option<String>) {
+        self.finish(self.take_state(), plan, Vec::new(), error);
+    }
+
+    /// Puts the parent's state back, with what this sync adds to its history.
+    pub(super) fn finish(&self, mut state: ParentState, plan: Plan, outcomes: Vec<String>, error: Option<String>) {
+        state.errors += u64::from(error.is_some());
+        state.error.clone_from(&error);
+        if !plan.is_settled() || error.is_some() {
+            let (at, triggers) = (self.request.now(), self.triggers.clone());
+            let past = PastSync { at, triggers, plan, outcomes, error };
+            state.history.remember(&past, self.active.controller.options.history);
+        }
+        // The parent may have gone meanwhile; then nothing of it is kept.
+        if self.runner.caches.get(&self.id.0, &self.id.1).is_some() {
+            lock(&self.runner.parents).insert(self.id.clone(), state);
+        }
+    }
+
+    /// What follows for the queue.
+    fn conclude(&self, mut state: ParentState, plan: Plan, executed: Executed, held_until: Option<Instant>) -> Ended {
+        let problem = plan.waiting.iter().find(|waiting| waiting.is_problem()).map(ToString::to_string);
+        if plan.is_settled() && !executed.outdated {
+            state.memory.verify(&self.request.snapshot().children);
+        }
+        let withheld = plan.waiting.iter().find_map(|waiting| match waiting {
+            Waiting::DeletionBudget { withheld } => Some(*withheld),
+            _ => None,
+        });
+        let timers = [plan.requeue_after, self.active.controller.options.resync, withheld.map(|withheld| {
+            self.runner.metrics.deletions_withheld(&self.id.0, withheld as u64);
+            lock(&self.runner.budget).wait()
+        })];
+        let error = executed.failure.as_ref().map(ToString::to_string).or(problem);
+        let ended = executed.ended(error.is_some(), timers.into_iter().flatten().min(), held_until);
+        if executed.looks_again() {
+            self.look_again();
+        }
+        self.finish(state, plan, executed.outcomes, error);
+        ended
+    }
+}
+
+impl<T> Called<T> {
+    fn map<U>(self, to: impl FnOnce(T) -> U) -> Called<U> {
+        match self {
+            Self::Answered(answer) => Called::Answered(answer.map(to)),
+            Self::Panicked(message) => Called::Panicked(message),
+            Self::TooSlow => Called::TooSlow,
+        }
+    }
+}
+
+/// Counts a handler that runs past its deadline, so that it doesn't take the place of others.
+struct Overdue<'a> {
+    count: &'a AtomicUsize,
+    begun: AtomicUsize,
+}
+
+impl<'a> Overdue<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        Self { count, begun: AtomicUsize::new(0) }
+    }
+
+    fn begin(&self) {
+        self.begun.store(1, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Overdue<'_> {
+    fn drop(&mut self) {
+        self.count.fetch_sub(*self.begun.get_mut(), Ordering::Relaxed);
+    }
+}
