@@ -108,7 +108,9 @@ impl<'de> Visitor<'de> for ObjectSeed<'_> {
         let mut metadata = Metadata::default();
         while let Some(Text(name)) = map.next_key()? {
             match &*name {
-                "apiVersion" | "kind" => drop(map.next_value::<IgnoredAny>()?),
+                "apiVersion" | "kind" => {
+                    map.next_value::<IgnoredAny>()?;
+                }
                 "metadata" => {
                     out.push_str(",\"metadata\":");
                     let places = match start.entry("metadata") {
@@ -118,7 +120,9 @@ impl<'de> Visitor<'de> for ObjectSeed<'_> {
                     };
                     metadata = map.next_value_seed(MetadataSeed { places: &places, out })?;
                 }
-                _ if shape.metadata_only => drop(map.next_value::<IgnoredAny>()?),
+                _ if shape.metadata_only => {
+                    map.next_value::<IgnoredAny>()?;
+                }
                 name => drop(push_entry(&mut map, name, &start.entry(name), true, out)?),
             }
         }
@@ -179,7 +183,7 @@ impl<'de> Visitor<'de> for MetadataSeed<'_> {
         let mut later = false;
         while let Some(Text(name)) = map.next_key()? {
             if name == "managedFields" {
-                drop(map.next_value::<IgnoredAny>()?);
+                map.next_value::<IgnoredAny>()?;
                 continue;
             }
             if let Some(start) = push_entry(&mut map, &name, &places.entry(&name), later, out)? {
@@ -257,7 +261,7 @@ fn push_entry<'de, A: MapAccess<'de>>(
     out: &mut String,
 ) -> Result<Option<usize>, A::Error> {
     if matches!(fate, Fate::Dropped) {
-        drop(map.next_value::<IgnoredAny>()?);
+        map.next_value::<IgnoredAny>()?;
         return Ok(None);
     }
     if later {
@@ -387,3 +391,6 @@ fn depth(json: &str) -> usize {
     }
     deepest
 }
+
+#[cfg(test)]
+mod tests;
