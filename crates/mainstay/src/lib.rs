@@ -3,5 +3,6 @@
 pub mod clock;
 mod kind;
 pub mod queue;
+pub mod stability;
 
 pub use kind::{Key, Kind, ObjectRef, Scope};
