@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod conditions;
+pub mod events;
 mod kind;
 pub mod metrics;
 pub mod serve;
