@@ -2,9 +2,11 @@
 
 pub mod clock;
 pub mod conditions;
+pub mod config;
 pub mod events;
 mod kind;
 pub mod metrics;
 pub mod serve;
 
+pub use config::Config;
 pub use kind::{Key, Kind, ObjectRef, Scope};

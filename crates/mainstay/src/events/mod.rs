@@ -1,6 +1,8 @@
 //! Kubernetes Events about objects, as `kubectl describe` shows them.
 //!
-//!     EventSink::emit ─▶ bounded buffer ─▶ EventBook (pure: write, count or suppress) ─▶ EventWriter ─▶ API
+//! ```text
+//! EventSink::emit ─▶ bounded buffer ─▶ EventBook (pure: write, count or suppress) ─▶ EventWriter ─▶ API
+//! ```
 //!
 //! - Emitting never waits and never fails. What cannot be written is dropped and counted in
 //!   `mainstay_event_drops_total`.
