@@ -168,6 +168,7 @@ impl Server {
             sleep(grace).await;
         };
         tokio::select! {
+            biased;
             result = serving => result.map_err(ServeError::Serve),
             () = deadline => Ok(()),
         }
