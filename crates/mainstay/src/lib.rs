@@ -2,5 +2,7 @@
 
 pub mod clock;
 mod kind;
+mod replicas;
 
 pub use kind::{Key, Kind, ObjectRef, Scope};
+pub use replicas::{Fence, Identity, InvalidReplicas, Keeper, Lost, Permit, Replicas, Shard, Standing, Turn, Waiting};
