@@ -181,13 +181,12 @@ fn settle(ledger: &Ledger, surplus: u32, other_layout: bool) -> Vec<Step> {
     steps
 }
 
+/// Also a shard that is closed is drained first: if only the wall clock closed it, a write may still be under way.
 fn give_up(shard: Shard, own: &Own) -> Option<Step> {
     match own.drain {
-        // What still runs for a closed shard cannot write any more.
-        _ if !own.open => Some(Step::Release(shard)),
-        Drain::Done => Some(Step::Release(shard)),
         Drain::No => Some(Step::Drain(shard)),
         Drain::Running => None,
+        Drain::Done => Some(Step::Release(shard)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The fence: what is asked before work begins and before each write.
 //!
 //! It guarantees that a write which is permitted and keeps to its timeout ends before any other replica can be permitted
-//! one for the same parent. The lease of a shard counts from just *before* its last renewal was sent; others count from
+//! one for the same parent, provided that the [`Turn`] that permitted it is kept until then. The lease of a shard counts from just *before* its last renewal was sent; others count from
 //! when they saw it. So the fence closes by itself, without a word from anyone, before the lease can be lost.
 //! It cannot call back a request that the network delivers after its timeout; the safety margin is for that.
 //!
@@ -160,8 +160,8 @@ impl Fence {
         Ok(turn)
     }
 
-    /// Permits a write that ends within `timeout`, if no other replica can be permitted one before that.
-    pub fn permit(&self, shard: Shard, timeout: Duration) -> Result<Permit, Lost> {
+    /// Permits a write, but doesn't keep the shard from being handed over: only a [`Turn`] does.
+    pub(super) fn permit(&self, shard: Shard, timeout: Duration) -> Result<Permit, Lost> {
         self.check(shard, self.now(), timeout)
     }
 
@@ -200,15 +200,15 @@ impl Fence {
     /// Shows what the ledger says, at every gate.
     pub(super) fn reflect(&self, ledger: &Ledger) {
         for (index, gate) in (0..).zip(&self.0.gates) {
-            let own = ledger.own.get(&Shard::new(index)).filter(|own| own.open);
+            let own = ledger.own.get(&Shard::new(index));
+            gate.draining.store(own.is_some_and(|own| own.drain != Drain::No), SeqCst);
+            let own = own.filter(|own| own.open);
             let Some((own, deadline)) = own.and_then(|own| Some((own, ledger.deadline(own)?))) else {
                 gate.until.store(0, SeqCst);
-                gate.draining.store(false, SeqCst);
                 continue;
             };
             // A turn of an earlier tenure that sees the new deadline must also see the new tenure.
             gate.tenure.store(own.tenure, SeqCst);
-            gate.draining.store(own.drain != Drain::No, SeqCst);
             gate.wall_until.store(deadline.wall.as_microsecond(), SeqCst);
             gate.until.store(nanos_between(self.0.origin, deadline.at), SeqCst);
         }

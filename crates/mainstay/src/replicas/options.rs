@@ -203,9 +203,13 @@ mod tests {
     fn options_that_cannot_work_are_refused() {
         let seconds = Duration::from_secs;
         let tight = Replicas::leader("a").safety_margin(seconds(10)).terms().unwrap_err();
-        expect_test::expect![""].assert_eq(&tight.to_string());
+        expect_test::expect![
+            "a lease of 15s that is given up 10s early and tried every 2s cannot be renewed in time"
+        ]
+        .assert_eq(&tight.to_string());
         let short = Replicas::leader("a").lease_duration(Duration::from_millis(1500)).terms().unwrap_err();
-        expect_test::expect![""].assert_eq(&short.to_string());
+        expect_test::expect!["a lease lasts whole seconds, at least two, not 1.5s"]
+            .assert_eq(&short.to_string());
         assert_eq!(Replicas::sharded("a", 0).terms(), Err(InvalidReplicas::NoShards));
         assert!(Replicas::leader("a").lease_duration(seconds(2)).terms().is_ok());
         assert!(Replicas::leader("a").retry_interval(Duration::ZERO).terms().is_err());

@@ -185,7 +185,12 @@ mod tests {
         let released = release(&renewed, "2001-01-01T00:00:06Z".parse().unwrap());
         let taken = hold_at(Some(&released), "b", "2001-01-01T00:00:07Z");
         let story = [&first, &renewed, &released, &taken].map(line).join("\n");
-        expect_test::expect![""].assert_eq(&story);
+        expect_test::expect![[r#"
+            "a" transitions=0 acquired=2001-01-01T00:00:00Z renewed=2001-01-01T00:00:00Z
+            "a" transitions=0 acquired=2001-01-01T00:00:00Z renewed=2001-01-01T00:00:05Z
+            "" transitions=0 acquired=2001-01-01T00:00:00Z renewed=2001-01-01T00:00:06Z
+            "b" transitions=1 acquired=2001-01-01T00:00:07Z renewed=2001-01-01T00:00:07Z"#]]
+        .assert_eq(&story);
         assert_eq!(holder(&released), None);
         assert_eq!((layout(&taken), role(&taken)), (8, Role::Shard));
         assert_eq!(duration(&taken), Some(Duration::from_secs(15)));

@@ -97,7 +97,7 @@ mod tests {
             ["fa05f645-da29-453d-90f1-eeea539590bd", "00000000-0000-0000-0000-000000000000", "a", ""]
                 .map(|uid| Shard::of(uid, 1000).index())
                 .into();
-        expect_test::expect!["[]"].assert_eq(&format!("{shards:?}"));
+        expect_test::expect!["[41, 536, 395, 295]"].assert_eq(&format!("{shards:?}"));
     }
 
     #[test]

@@ -77,52 +77,63 @@ impl Case {
 
 #[tokio::test]
 async fn alone_takes_everything_that_is_free() {
-    seen(1, "").check(0, &expect![""]);
-    seen(4, "").renew().check(0, &expect![""]);
-    seen(4, "0= 1= 2= 3=").renew().check(0, &expect![""]);
+    seen(1, "").check(0, &expect!["[Acquire(Shard(0))] Some(Share)"]);
+    seen(4, "").renew().check(
+        0,
+        &expect!["[Acquire(Shard(0)), Acquire(Shard(1)), Acquire(Shard(2)), Acquire(Shard(3))] Some(Share)"],
+    );
+    seen(4, "0= 1= 2= 3=").renew().check(
+        0,
+        &expect!["[Acquire(Shard(0)), Acquire(Shard(1)), Acquire(Shard(2)), Acquire(Shard(3))] Some(Share)"],
+    );
 }
 
 #[tokio::test]
 async fn lease_is_expired_only_after_it_was_seen_unchanged_for_its_duration() {
     let mut case = seen(1, "0=bob");
-    case.check(14, &expect![""]);
-    case.check(15, &expect![""]);
+    case.check(14, &expect![[r#"[] Some(Holder("bob"))"#]]);
+    case.check(15, &expect!["[Acquire(Shard(0))] Some(Share)"]);
     case.see(14, 2, "0=bob");
-    case.check(28, &expect![""]);
-    case.check(29, &expect![""]);
+    case.check(28, &expect![[r#"[] Some(Holder("bob"))"#]]);
+    case.check(29, &expect!["[Acquire(Shard(0))] Some(Share)"]);
 }
 
 #[tokio::test]
 async fn lease_that_was_just_taken_is_opened_by_the_next_list() {
-    seen(1, "0=me").renew().check(1, &expect![""]);
-    seen(1, "0=me").check(1, &expect![""]);
-    seen(1, "0=me").renew().open().check(1, &expect![""]);
-    seen(1, "0=me").renew().open().check(4, &expect![""]);
+    seen(1, "0=me").renew().check(1, &expect!["[Open(Shard(0))] None"]);
+    seen(1, "0=me").check(1, &expect!["[Renew(Shard(0))] None"]);
+    seen(1, "0=me").renew().open().check(1, &expect!["[] None"]);
+    seen(1, "0=me").renew().open().check(4, &expect!["[Renew(Shard(0))] None"]);
 }
 
 #[tokio::test]
 async fn surplus_is_drained_for_a_member_that_lacks() {
-    seen(4, "me 0=me 1=me 2=me 3=me").renew().open().check(1, &expect![""]);
-    seen(4, "me bob 0=me 1=me 2=me 3=me").renew().open().check(1, &expect![""]);
-    seen(4, "me bob 0=me 1=me 2=bob 3=bob").renew().open().check(1, &expect![""]);
-    seen(4, "me bob 0=bob 1=bob 2=bob 3=bob").renew().check(1, &expect![""]);
+    seen(4, "me 0=me 1=me 2=me 3=me").renew().open().check(1, &expect!["[] None"]);
+    seen(4, "me bob 0=me 1=me 2=me 3=me")
+        .renew()
+        .open()
+        .check(1, &expect!["[Drain(Shard(3)), Drain(Shard(2))] None"]);
+    seen(4, "me bob 0=me 1=me 2=bob 3=bob").renew().open().check(1, &expect!["[] None"]);
+    seen(4, "me bob 0=bob 1=bob 2=bob 3=bob").renew().check(1, &expect!["[] Some(Share)"]);
 }
 
 #[tokio::test]
-async fn surplus_that_was_never_opened_is_released_at_once() {
-    seen(4, "me bob 0=me 1=me 2=me 3=bob").renew().check(1, &expect![""]);
+async fn surplus_that_was_never_opened_is_given_up_first() {
+    seen(4, "me bob 0=me 1=me 2=me 3=bob")
+        .renew()
+        .check(1, &expect!["[Drain(Shard(2)), Open(Shard(0)), Open(Shard(1))] None"]);
 }
 
 #[tokio::test]
 async fn stopping_replica_leaves_first_and_drains_what_it_has() {
     let mut case = seen(4, "me bob 0=me 1=me 2=bob 3=bob").renew().open();
     case.ledger.stopping = Some(case.begin);
-    case.check(1, &expect![""]);
+    case.check(1, &expect!["[RemoveMember, Drain(Shard(0)), Drain(Shard(1))] None"]);
 }
 
 #[tokio::test]
 async fn shards_of_a_replica_that_is_leaving_are_shared_as_if_it_were_gone() {
-    seen(4, "me bob 0=me 1=bob 2=carl 3=").renew().open().check(1, &expect![""]);
+    seen(4, "me bob 0=me 1=bob 2=carl 3=").renew().open().check(1, &expect!["[] Some(Share)"]);
 }
 
 #[tokio::test]
@@ -131,8 +142,8 @@ async fn nothing_is_taken_or_opened_while_another_layout_is_held() {
     let mut leases: Vec<Lease> = case.ledger.leases.values().map(|seen| seen.lease.clone()).collect();
     leases.push(lease(1, "echo", Role::Shard, "bob", 1));
     case.ledger.observe_all(leases.clone(), case.begin);
-    case.check(1, &expect![""]);
+    case.check(1, &expect![[r#"[] Some(Layout { shards: 1, holder: "bob" })"#]]);
     leases.push(lease(4, "echo-2", Role::Shard, "me", 1));
     case.ledger.observe_all(leases, case.begin);
-    case.renew().check(1, &expect![""]);
+    case.renew().check(1, &expect![[r#"[Drain(Shard(2))] Some(Layout { shards: 1, holder: "bob" })"#]]);
 }

@@ -96,6 +96,7 @@ async fn leader_lets_running_work_end_before_it_hands_over() {
 async fn leader_that_is_cut_off_stops_writing_before_another_begins() {
     for fate in [Fate::Swallowed, Fate::Refused(500), Fate::Refused(429)] {
         let mut world = pair().await;
+        world.longest = WRITE;
         let turn = world.replica("a").fence.begin("uid-1").unwrap();
         world.replica("a").link.always(fate);
         let begin = Instant::now();

@@ -73,6 +73,7 @@ async fn shards_of_a_replica_that_dies_go_to_the_others_after_the_duration() {
 #[tokio::test(start_paused = true)]
 async fn shards_of_a_replica_that_is_cut_off_are_never_written_by_two() {
     let mut world = three().await;
+    world.longest = WRITE;
     world.replica("b").link.always(Fate::Swallowed);
     world.until(40 * SECOND, |world| world.holds("a").len() + world.holds("c").len() == 8).await;
     world.replica("b").link.always(Fate::Fine);

@@ -14,10 +14,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::clock::{Clock, TokioClock};
-use crate::replicas::{Fence, Replicas, Shard};
+use crate::replicas::{Fence, Replicas, Shard, Turn};
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
-/// How long a write may take in these tests.
+/// The timeout of writes.
 pub(super) const WRITE: Duration = Duration::from_secs(3);
 
 /// What becomes of a request.
@@ -35,19 +35,13 @@ pub(super) enum Fate {
 }
 
 /// The network between one replica and the server.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Link {
     /// The fates of the next writes.
     pub(super) writes: Mutex<VecDeque<Fate>>,
     /// The fate of everything else.
     pub(super) usual: Mutex<Option<Box<dyn FnMut() -> Fate + Send>>>,
     pub(super) requests: Mutex<u32>,
-}
-
-impl std::fmt::Debug for dyn FnMut() -> Fate + Send {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("fate")
-    }
 }
 
 impl Link {
@@ -121,6 +115,8 @@ pub(super) struct Replica {
     pub(super) fence: Fence,
     pub(super) link: Arc<Link>,
     pub(super) clock: Arc<WrongClock>,
+    /// What it is working on, and when its present write ends.
+    work: BTreeMap<String, (Turn, Instant)>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -153,6 +149,9 @@ pub(super) struct World {
     pub(super) replicas: BTreeMap<&'static str, Replica>,
     /// Until when each parent may be being written, and by whom.
     writing: BTreeMap<String, (&'static str, Instant)>,
+    /// The longest time that writes take.
+    pub(super) longest: Duration,
+    rng: fastrand::Rng,
     seed: u64,
 }
 
@@ -163,8 +162,16 @@ impl World {
         let server = ApiServer::builder().clock(clock).identities(identities).build().unwrap();
         let right = TokioClock::starting_at("2001-01-01T00:00:00Z".parse().unwrap());
         // Enough parents that every shard of the tests has some.
-        let uids = (0..48).map(|parent| (format!("uid-{parent}"), ("", Instant::now()))).collect();
-        Self { server, right, replicas: BTreeMap::new(), writing: uids, seed }
+        let uids = (0..24).map(|parent| (format!("uid-{parent}"), ("", Instant::now()))).collect();
+        Self {
+            server,
+            right,
+            replicas: BTreeMap::new(),
+            writing: uids,
+            longest: SECOND / 5,
+            rng: fastrand::Rng::with_seed(seed),
+            seed,
+        }
     }
 
     pub(super) fn leases(&self) -> Api<Lease> {
@@ -204,14 +211,15 @@ impl World {
         let (fence, keeper) = replicas.identity(name).join("echo", client, clock.clone(), rng).unwrap();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(keeper.unwrap().run(async { stopped.await.unwrap_or_default() }));
-        self.replicas.insert(name, Replica { fence, link, clock, stop: Some(stop), task });
+        self.replicas
+            .insert(name, Replica { fence, link, clock, work: BTreeMap::new(), stop: Some(stop), task });
     }
 
     /// Ends a replica without a word.
     pub(super) fn kill(&mut self, name: &str) {
         let replica = self.replicas.remove(name).unwrap();
+        // Its last writes may still be under way.
         replica.task.abort();
-        // Its last write may still be under way.
     }
 
     pub(super) fn replica(&self, name: &str) -> &Replica {
@@ -231,7 +239,7 @@ impl World {
     pub(super) async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while Instant::now() < end {
-            sleep(Duration::from_millis(50)).await;
+            sleep(SECOND / 10).await;
             self.check();
         }
     }
@@ -246,19 +254,31 @@ impl World {
                 self.counts(),
                 self.seed
             );
-            self.pass(Duration::from_millis(50)).await;
+            self.pass(SECOND / 10).await;
         }
         begin.elapsed()
     }
 
+    /// Every replica works on every parent that it may, writing all the time. No two write one parent at once.
     fn check(&mut self) {
         let now = Instant::now();
-        for (name, replica) in &self.replicas {
+        for (name, replica) in &mut self.replicas {
             for (uid, (writer, until)) in &mut self.writing {
-                if let Ok(permit) = replica.fence.permit(replica.fence.shard_of(uid), WRITE) {
-                    assert!(writer == name || *until <= now, "{name} may write {uid} while {writer} does");
-                    (*writer, *until) = (*name, permit.deadline());
+                if replica.work.get(uid).is_some_and(|(_, end)| now < *end) {
+                    continue;
                 }
+                // A turn is one write or several.
+                let turn = replica.work.remove(uid).map(|(turn, _)| turn).filter(|_| self.rng.bool());
+                let turn = turn.map_or_else(|| replica.fence.begin(uid), Ok);
+                let Ok((turn, permit)) =
+                    turn.and_then(|turn| turn.permit(WRITE).map(|permit| (turn, permit)))
+                else {
+                    continue;
+                };
+                assert!(writer == name || *until <= now, "{name} may write {uid} while {writer} does");
+                let end = permit.deadline().min(now + self.longest.mul_f64(self.rng.f64()));
+                (*writer, *until) = (*name, end);
+                replica.work.insert(uid.clone(), (turn, end));
             }
         }
     }
