@@ -20,16 +20,29 @@ pub enum Scope {
 }
 
 /// A kind of Kubernetes object: its group, version, name, plural and scope. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "Parts", from = "Parts")]
 pub struct Kind(Arc<Parts>);
 
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 struct Parts {
     group: String,
     version: String,
     kind: String,
     plural: String,
     scope: Scope,
+}
+
+impl From<Parts> for Kind {
+    fn from(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl From<Kind> for Parts {
+    fn from(kind: Kind) -> Self {
+        Arc::unwrap_or_clone(kind.0)
+    }
 }
 
 impl Kind {

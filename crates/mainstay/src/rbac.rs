@@ -98,7 +98,12 @@ impl Rbac {
     }
 }
 
-fn role(kind: &str, name: &str, namespace: Option<&str>, rules: &BTreeMap<(String, String), BTreeSet<&'static str>>) -> Value {
+fn role(
+    kind: &str,
+    name: &str,
+    namespace: Option<&str>,
+    rules: &BTreeMap<(String, String), BTreeSet<&'static str>>,
+) -> Value {
     let mut metadata = json!({"name": name});
     if let Some(namespace) = namespace {
         metadata["namespace"] = json!(namespace);

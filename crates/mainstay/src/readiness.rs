@@ -44,15 +44,19 @@ pub fn readiness(object: &Value) -> Readiness {
             seen(observed).unwrap_or_else(|| replicas(object, &["availableReplicas"]))
         }
         (Some("apps/v1"), Some("DaemonSet")) => seen(observed).unwrap_or_else(|| daemons(object)),
-        (Some("batch/v1"), Some("Job")) => condition(object, "Complete").unwrap_or_else(|| not("it has not completed")),
+        (Some("batch/v1"), Some("Job")) => {
+            condition(object, "Complete").unwrap_or_else(|| not("it has not completed"))
+        }
         (Some("v1"), Some("Pod")) => condition(object, "Ready").unwrap_or_else(|| not("it has not started")),
-        (Some("v1"), Some("PersistentVolumeClaim")) => match object.pointer("/status/phase").and_then(Value::as_str) {
-            Some("Bound") => Readiness::Ready,
-            phase => not(format!("it is {}", phase.unwrap_or("new"))),
-        },
-        _ => condition(object, "Ready")
-            .or_else(|| condition(object, "Available"))
-            .unwrap_or(Readiness::Ready),
+        (Some("v1"), Some("PersistentVolumeClaim")) => {
+            match object.pointer("/status/phase").and_then(Value::as_str) {
+                Some("Bound") => Readiness::Ready,
+                phase => not(format!("it is {}", phase.unwrap_or("new"))),
+            }
+        }
+        _ => {
+            condition(object, "Ready").or_else(|| condition(object, "Available")).unwrap_or(Readiness::Ready)
+        }
     }
 }
 
@@ -89,7 +93,10 @@ fn condition(object: &Value, wanted: &str) -> Option<Readiness> {
     if condition["status"] == "True" {
         return Some(Readiness::Ready);
     }
-    let why = ["message", "reason"].into_iter().filter_map(|field| condition[field].as_str()).find(|text| !text.is_empty());
+    let why = ["message", "reason"]
+        .into_iter()
+        .filter_map(|field| condition[field].as_str())
+        .find(|text| !text.is_empty());
     Some(not(why.map_or_else(|| format!("condition {wanted} is not True"), str::to_owned)))
 }
 
@@ -119,7 +126,8 @@ mod tests {
     fn an_unknown_kind_is_believed_by_its_condition_and_ready_without_one() {
         let mut thing = json!({"apiVersion": "example.com/v1", "kind": "Thing"});
         assert!(readiness(&thing).is_ready());
-        thing["status"] = json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Cold", "message": ""}]});
+        thing["status"] =
+            json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Cold", "message": ""}]});
         assert_eq!(readiness(&thing), not("Cold"));
     }
 

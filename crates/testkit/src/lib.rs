@@ -23,8 +23,8 @@
 //! | `both` | first the one, then the other |
 //! | unset | embedded, and real too where its binaries are there |
 //!
-//! Modules, in the order in which a test meets them: [`cluster`] (what a test asks for), [`eventually`](fn@eventually)
-//! (bounded waits), [`embedded`] and [`real`] (what answers), [`binaries`] (where the real one comes from).
+//! Modules, in the order in which a test meets them: [`cluster`] (what a test asks for), [`operator`] (an operator under
+//! test, stepped or running), [`eventually`](fn@eventually) (bounded waits), [`embedded`] and [`real`] (what answers), [`binaries`] (where the real one comes from).
 //!
 //! What is absent: this crate decides nothing about Kubernetes' behaviour, and it never sleeps for a
 //! guessed time; every wait ends as soon as what is waited for is true.
@@ -33,7 +33,9 @@ pub mod binaries;
 pub mod cluster;
 pub mod embedded;
 mod eventually;
+pub mod operator;
 pub mod real;
 
 pub use cluster::{Cluster, ClusterKind, clusters, for_each_cluster};
 pub use eventually::{eventually, eventually_within};
+pub use operator::{OperatorTest, RunningOperator};

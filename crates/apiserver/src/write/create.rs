@@ -165,9 +165,7 @@ pub(super) async fn create_by_update(
 ) -> Result<Written, ApiError> {
     match change {
         Change::Replace(mut object) => {
-            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                metadata.remove("resourceVersion");
-            }
+            drop_version(&mut object);
             create_object(server, call, options, object).await
         }
         Change::Apply { wanted, force } => {
@@ -184,10 +182,18 @@ pub(super) async fn create_by_update(
             incoming::place(call, &mut object, Some(call.name()))?;
             incoming::fit(&call.kind, &mut object).map_err(ApiError::bad_request)?;
             strategy::default(&call.kind, &mut object);
+            drop_version(&mut object);
             create_tracked(server, call, options, object).await
         }
         Change::Patch(_) | Change::Tracked(_) | Change::Viewed(_) => {
             Err(ApiError::not_found(&call.kind.resource(), call.name()))
         }
+    }
+}
+
+/// A version is compared with something that is there. Of what is not, any version will do.
+fn drop_version(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("resourceVersion");
     }
 }

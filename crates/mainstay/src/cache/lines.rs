@@ -51,7 +51,10 @@ pub(super) enum Line {
     /// An object that cannot be kept. The rest can.
     Unreadable(Unreadable),
     /// Everything up to a version has been told. `ends_list`: and with it the state at the beginning.
-    Bookmark { version: String, ends_list: bool },
+    Bookmark {
+        version: String,
+        ends_list: bool,
+    },
     Refused(Refusal),
     /// Of a type that nobody knows yet.
     Unknown,

@@ -85,8 +85,7 @@ impl Prune {
 fn names(path: &str) -> Result<Vec<String>, PruneError> {
     let not_a_pointer = || PruneError::NotAPointer { path: path.to_owned() };
     let rest = path.strip_prefix('/').ok_or_else(not_a_pointer)?;
-    let names: Vec<String> =
-        rest.split('/').map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+    let names: Vec<String> = rest.split('/').map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
     if names.iter().any(String::is_empty) {
         return Err(not_a_pointer());
     }

@@ -202,7 +202,8 @@ impl Metadata {
         let value = &out[start..];
         let whole = span(start, out.len());
         // Servers write uids and versions without characters that JSON escapes.
-        let inside_quotes = if value.starts_with('"') { span(start + 1, out.len() - 1) } else { Span::default() };
+        let inside_quotes =
+            if value.starts_with('"') { span(start + 1, out.len() - 1) } else { Span::default() };
         match name {
             "name" => self.name = serde_json::from_str(value)?,
             "namespace" => self.namespace = serde_json::from_str(value)?,

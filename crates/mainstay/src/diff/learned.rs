@@ -9,6 +9,7 @@
 //! is kept here. Which rewritings are known can be told at any time: compare with nothing learned, and ask
 //! [`Learned::knows`].
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::canonical;
@@ -22,7 +23,7 @@ use super::path::FieldPath;
 const REWRITINGS_MAX: usize = 1024;
 
 /// What the server makes of what it is sent, for one object. Nearly always empty, and then it costs nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learned {
     /// Sorted.
     rewritings: Box<[Digest]>,

@@ -10,10 +10,11 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 /// How the items of a list are told apart.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub enum ListRule {
     /// Not at all: the list is one value, in its order.
     #[default]
@@ -25,7 +26,7 @@ pub enum ListRule {
 }
 
 /// A field that tells items of a list apart.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MapKey {
     name: Box<str>,
     /// What it is for an item that doesn't name it, as the protocol of a port.
@@ -53,14 +54,23 @@ impl MapKey {
 }
 
 /// What is special about the fields of one kind. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rules {
+    #[serde(serialize_with = "write_nodes", deserialize_with = "read_nodes")]
     nodes: Arc<[Node]>,
     root: Place,
 }
 
+fn write_nodes<S: Serializer>(nodes: &Arc<[Node]>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(nodes.iter())
+}
+
+fn read_nodes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[Node]>, D::Error> {
+    Vec::deserialize(deserializer).map(Arc::from)
+}
+
 /// What is known of the values at one place.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Node {
     /// Sorted by name.
     pub(super) fields: Box<[(Box<str>, Place)]>,
@@ -74,7 +84,7 @@ pub(super) struct Node {
 }
 
 /// Where a schema goes on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Place {
     /// Nothing special from here on.
     #[default]

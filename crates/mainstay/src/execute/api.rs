@@ -72,7 +72,8 @@ impl Api {
     pub(crate) async fn get(&self, kind: &Kind, key: &Key) -> Result<Bytes, Failure> {
         let path = kind.object_path(key);
         let method = Method::GET;
-        self.send(Call { verb: "get", method, kind, path, content_type: None, body: Vec::new(), turn: None }).await
+        self.send(Call { verb: "get", method, kind, path, content_type: None, body: Vec::new(), turn: None })
+            .await
     }
 
     pub(crate) async fn send(&self, call: Call<'_>) -> Result<Bytes, Failure> {
@@ -97,14 +98,16 @@ impl Api {
     }
 
     async fn exchange(&self, call: Call<'_>) -> Result<(StatusCode, Option<Duration>, Bytes), String> {
-        let mut request = http::Request::builder().method(call.method).uri(call.path).header("accept", "application/json");
+        let mut request =
+            http::Request::builder().method(call.method).uri(call.path).header("accept", "application/json");
         if let Some(content_type) = call.content_type {
             request = request.header("content-type", content_type);
         }
         let request = request.body(Body::from(call.body)).map_err(|error| error.to_string())?;
         let response = self.client.send(request).await.map_err(|error| chain(&error))?;
         let code = response.status();
-        let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+        let retry_after =
+            response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
         let body = response.into_body().collect().await.map_err(|error| chain(&error))?.to_bytes();
         Ok((code, retry_after.map(Duration::from_secs), body))
     }
@@ -125,7 +128,9 @@ fn judge(code: StatusCode, retry_after: Option<Duration>, body: Bytes) -> Result
         StatusCode::NOT_FOUND if is_of_object(&status) => Failure::NotFound,
         StatusCode::CONFLICT => Failure::Conflict,
         // The uid that was sent as a precondition is that of another object.
-        StatusCode::UNPROCESSABLE_ENTITY if causes().any(|cause| cause["field"] == "metadata.uid") => Failure::Conflict,
+        StatusCode::UNPROCESSABLE_ENTITY if causes().any(|cause| cause["field"] == "metadata.uid") => {
+            Failure::Conflict
+        }
         StatusCode::UNPROCESSABLE_ENTITY => {
             let immutable = causes().any(|cause| is_immutable(cause["message"].as_str().unwrap_or_default()))
                 || is_immutable(&message);
@@ -135,16 +140,18 @@ fn judge(code: StatusCode, retry_after: Option<Duration>, body: Bytes) -> Result
             Failure::Refused { message, immutable: false }
         }
         StatusCode::FORBIDDEN => Failure::Forbidden { message },
-        StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED | StatusCode::PAYLOAD_TOO_LARGE => {
-            Failure::Refused { message, immutable: false }
-        }
+        StatusCode::NOT_FOUND
+        | StatusCode::BAD_REQUEST
+        | StatusCode::METHOD_NOT_ALLOWED
+        | StatusCode::PAYLOAD_TOO_LARGE => Failure::Refused { message, immutable: false },
         _ => Failure::Unavailable { message, retry_after },
     })
 }
 
 /// A 404 of a named object, not of its namespace or of the whole kind.
 fn is_of_object(status: &Value) -> bool {
-    status.pointer("/details/name").is_some() && status.pointer("/details/kind").is_none_or(|kind| kind != "namespaces")
+    status.pointer("/details/name").is_some()
+        && status.pointer("/details/kind").is_none_or(|kind| kind != "namespaces")
 }
 
 /// The wordings by which Kubernetes refuses to change a field of an object that exists.

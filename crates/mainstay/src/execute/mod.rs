@@ -59,7 +59,12 @@ impl Executor<'_> {
     }
 
     /// What must be read before a step may be taken.
-    async fn check(&self, step: &Step, rules: &Rules, memory: &mut Memory) -> Result<Option<Outcome>, Failure> {
+    async fn check(
+        &self,
+        step: &Step,
+        rules: &Rules,
+        memory: &mut Memory,
+    ) -> Result<Option<Outcome>, Failure> {
         match step.reason {
             // The desired state is the one that was applied, and yet the object differs. Either somebody changed it, or this is
             // what the server made of it. Who owns the fields tells which.
@@ -68,7 +73,9 @@ impl Executor<'_> {
                 let live: Value = parse(&answer);
                 self.take_in(&step.object.kind, &answer);
                 let owned = Ownership::of(&live, &self.api.manager, "");
-                if live["metadata"]["uid"] == uid_of(&step.body) && step.changes.iter().all(|change| owned.owns_change(change, rules)) {
+                if live["metadata"]["uid"] == uid_of(&step.body)
+                    && step.changes.iter().all(|change| owned.owns_change(change, rules))
+                {
                     memory.learn(&live, &step.body.value, rules);
                     return Ok(Some(Outcome::NotNeeded));
                 }
@@ -134,7 +141,11 @@ impl Executor<'_> {
         match failure {
             Failure::Conflict | Failure::NotFound => self.refresh(step).await,
             Failure::Refused { message, immutable } => {
-                let hash = step.body.value.pointer("/metadata/annotations").and_then(|all| all[crate::diff::APPLIED].as_str());
+                let hash = step
+                    .body
+                    .value
+                    .pointer("/metadata/annotations")
+                    .and_then(|all| all[crate::diff::APPLIED].as_str());
                 let refusal = Refusal { hash: hash.unwrap_or_default().to_owned(), immutable };
                 memory.refused.insert(step.object.clone(), refusal);
                 Outcome::Failed(Failure::Refused { message, immutable })

@@ -34,7 +34,8 @@ impl<'a> Children<'a> {
         let namespace = self.namespace;
         self.iter().find(|child| {
             let key = child.object.key();
-            key.name() == name && (namespace.is_none() || key.namespace().is_none() || key.namespace() == namespace)
+            key.name() == name
+                && (namespace.is_none() || key.namespace().is_none() || key.namespace() == namespace)
         })
     }
 

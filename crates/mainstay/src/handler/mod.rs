@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub use children::{Child, Children, TypedChildren};
 pub use error::{Error, ErrorKind};
 pub use related::Related;
-pub(crate) use related::{Answers, Lookup};
+pub(crate) use related::{Answers, Lookup, RecordedQuestion};
 pub use request::SyncRequest;
 pub use response::{Finalized, SyncResponse};
 

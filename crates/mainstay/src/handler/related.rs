@@ -17,12 +17,12 @@ use crate::kind::{Key, Kind};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Related {
     pub(crate) kind: Kind,
-    pub(crate) which: Which,
+    which: Which,
 }
 
 /// Which objects of the kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Which {
+enum Which {
     /// The one with this name.
     Named(Key),
     /// All in a namespace (or everywhere) whose labels fit.
@@ -38,7 +38,8 @@ impl Related {
     /// All objects in a namespace, or in all of them, whose labels fit a selector as kubectl takes it
     /// (`app=web,tier in (front, back)`; empty fits all).
     pub fn selected(kind: &Kind, namespace: Option<&str>, selector: &str) -> Self {
-        let which = Which::Selected { namespace: namespace.map(str::to_owned), selector: selector.to_owned() };
+        let which =
+            Which::Selected { namespace: namespace.map(str::to_owned), selector: selector.to_owned() };
         Self { kind: kind.clone(), which }
     }
 
@@ -70,7 +71,12 @@ impl fmt::Display for Related {
             Which::Named(key) => write!(f, "{} {key}", self.kind),
             Which::Selected { namespace, selector } => {
                 let selector = if selector.is_empty() { "all" } else { selector };
-                write!(f, "{} with {selector} in {}", self.kind, namespace.as_deref().unwrap_or("all namespaces"))
+                write!(
+                    f,
+                    "{} with {selector} in {}",
+                    self.kind,
+                    namespace.as_deref().unwrap_or("all namespaces")
+                )
             }
         }
     }
@@ -98,8 +104,8 @@ pub(crate) struct RecordedQuestion {
 }
 
 impl RecordedQuestion {
-    pub(crate) fn of(which: &Which) -> Self {
-        match which {
+    pub(crate) fn of(question: &Related) -> Self {
+        match &question.which {
             Which::Named(key) => Self {
                 namespace: key.namespace().map(str::to_owned),
                 name: Some(key.name().to_owned()),
@@ -114,7 +120,9 @@ impl RecordedQuestion {
     pub(crate) fn about(&self, kind: &Kind) -> Related {
         match &self.name {
             Some(name) => Related::named(kind, Key::new(self.namespace.as_deref(), name)),
-            None => Related::selected(kind, self.namespace.as_deref(), self.selector.as_deref().unwrap_or("")),
+            None => {
+                Related::selected(kind, self.namespace.as_deref(), self.selector.as_deref().unwrap_or(""))
+            }
         }
     }
 }

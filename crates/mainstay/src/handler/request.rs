@@ -170,7 +170,9 @@ impl SyncRequest {
             && question.kind.scope() == Scope::Namespaced
             && question.namespace() != Some(own)
         {
-            let message = format!("{question}: a namespaced parent can only depend on objects in {own}, its own namespace");
+            let message = format!(
+                "{question}: a namespaced parent can only depend on objects in {own}, its own namespace"
+            );
             return Err(Error::terminal(message));
         }
         let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,4 +187,3 @@ impl SyncRequest {
         }
     }
 }
-

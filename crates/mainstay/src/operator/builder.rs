@@ -20,7 +20,6 @@ use crate::replicas::{InvalidReplicas, Keeper, Replicas};
 use crate::runner::{Bucket, DeletionBudget, Dependencies, Runner};
 use crate::serve::Pulse;
 use crate::stability::{LoopSettings, Loops};
-use crate::webhook::Webhooks;
 
 /// How long the main loop may be silent before `/livez` fails.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
@@ -30,7 +29,9 @@ const STUCK_AFTER: Duration = Duration::from_secs(30);
 #[non_exhaustive]
 pub enum BuildError {
     /// The name cannot be a field manager and the name of a lease.
-    #[error("an operator cannot be named {0:?}: use lower-case letters, digits and dashes, at most 52 of them")]
+    #[error(
+        "an operator cannot be named {0:?}: use lower-case letters, digits and dashes, at most 52 of them"
+    )]
     Name(String),
     /// The replicas cannot work as they are set up.
     #[error("replicas")]
@@ -43,7 +44,6 @@ pub(crate) struct Settings {
     pub(crate) replicas: Replicas,
     pub(crate) keeper: Mutex<Option<Keeper>>,
     pub(crate) events: Mutex<Option<EventWriter>>,
-    pub(crate) webhooks: Mutex<Option<Webhooks>>,
     pub(crate) serve: Option<SocketAddr>,
     pub(crate) version: String,
     running: AtomicBool,
@@ -68,7 +68,6 @@ pub struct OperatorBuilder {
     controllers: Vec<Controller>,
     namespace: Option<String>,
     replicas: Replicas,
-    webhooks: Option<Webhooks>,
     serve: Option<SocketAddr>,
     version: String,
     concurrency: usize,
@@ -87,7 +86,6 @@ impl OperatorBuilder {
             controllers: Vec::new(),
             namespace: None,
             replicas: Replicas::single(),
-            webhooks: None,
             serve: None,
             version: String::new(),
             concurrency: 16,
@@ -115,12 +113,6 @@ impl OperatorBuilder {
     /// How several replicas share the work. One process without a lease unless said otherwise.
     pub fn replicas(mut self, replicas: Replicas) -> Self {
         self.replicas = replicas;
-        self
-    }
-
-    /// Serves admission and conversion webhooks too.
-    pub fn webhooks(mut self, webhooks: Webhooks) -> Self {
-        self.webhooks = Some(webhooks);
         self
     }
 
@@ -185,7 +177,8 @@ impl OperatorBuilder {
         }
         let mut rng = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let metrics = Metrics::new(&self.name, &self.version);
-        let (fence, keeper) = self.replicas.join(&self.name, self.client.clone(), Arc::clone(&self.clock), rng.fork())?;
+        let (fence, keeper) =
+            self.replicas.join(&self.name, self.client.clone(), Arc::clone(&self.clock), rng.fork())?;
         let instance = fence.identity().map_or_else(String::new, |identity| identity.as_str().to_owned());
         let (sink, writer) = events::channel(
             self.client.clone(),
@@ -208,7 +201,7 @@ impl OperatorBuilder {
             caches: Caches::new(self.client, rng.fork()),
             clock: self.clock,
             metrics,
-            events: sink,
+            events: Mutex::new(Some(sink)),
             fence,
             pulse: Pulse::new(STUCK_AFTER),
             concurrency: self.concurrency,
@@ -220,13 +213,13 @@ impl OperatorBuilder {
             related: Mutex::default(),
             budget: Mutex::new(Bucket::new(self.budget)),
             loops: Mutex::new(Loops::new(self.loops)),
+            witness: Mutex::default(),
         };
         let settings = Settings {
             pending: Mutex::new(self.controllers),
             replicas: self.replicas,
             keeper: Mutex::new(keeper),
             events: Mutex::new(Some(writer)),
-            webhooks: Mutex::new(self.webhooks),
             serve: self.serve,
             version: self.version,
             running: AtomicBool::new(false),

@@ -6,11 +6,9 @@ mod step;
 
 use std::sync::{Arc, PoisonError};
 
-use serde_json::Value;
-
 pub use builder::{BuildError, OperatorBuilder};
 pub use run::RunError;
-pub use step::{Stepped, Stepper};
+pub use step::{StepError, Stepped, Stepper};
 
 use crate::cache::PruneError;
 use crate::controller::Controller;
@@ -95,7 +93,8 @@ impl Operator {
         let Some(removed) = removed else { return false };
         removed.stop();
         lock(&self.runner.queue).remove_lane(parent);
-        let known: Vec<_> = lock(&self.runner.parents).keys().filter(|(kind, _)| kind == parent).cloned().collect();
+        let known: Vec<_> =
+            lock(&self.runner.parents).keys().filter(|(kind, _)| kind == parent).cloned().collect();
         for id in known {
             self.runner.forget(&id);
         }
@@ -166,9 +165,4 @@ impl std::fmt::Debug for Operator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Operator").field("name", &self.runner.name).finish_non_exhaustive()
     }
-}
-
-/// A JSON value for people: what `/debug/parents` shows.
-pub(crate) fn to_json(value: &impl serde::Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or_default()
 }

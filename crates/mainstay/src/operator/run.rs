@@ -12,7 +12,6 @@ use crate::queue::Priority;
 use crate::replicas::Keeper;
 use crate::runner::{Active, Debug, Runner, Trigger, lock};
 use crate::serve::{Endpoints, ServeError, Server};
-use crate::webhook::WebhookError;
 
 /// Why an operator cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -27,9 +26,6 @@ pub enum RunError {
     /// Health and metrics cannot be served.
     #[error("health and metrics")]
     Serve(#[from] ServeError),
-    /// Webhooks cannot be served.
-    #[error("webhooks")]
-    Webhooks(#[from] WebhookError),
 }
 
 /// What runs beside the loop. Ends when it is dropped.
@@ -46,7 +42,10 @@ impl Drop for Started {
         for task in &self.beside {
             task.abort();
         }
-        for active in std::mem::take(&mut *self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner)).values() {
+        for active in
+            std::mem::take(&mut *self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner))
+                .values()
+        {
             active.stop();
         }
         lock(&self.runner.related).clear();
@@ -72,12 +71,7 @@ impl Operator {
         let mut beside = tokio::task::JoinSet::new();
         if let Some(server) = self.bind().await? {
             tracing::info!(address = %server.address(), "serving health and metrics");
-            beside.spawn(self.serve(server, stopped()));
-        }
-        let webhooks = lock(&self.settings.webhooks).take();
-        if let Some(webhooks) = webhooks {
-            let server = webhooks.bind(&self.runner.api.client, Arc::clone(&self.runner.clock)).await?;
-            beside.spawn(server.run(stopped()));
+            beside.spawn(serve(server, stopped()));
         }
         if let Some(keeper) = started.keeper.take() {
             let (operator, stopped) = (self.clone(), stopped());
@@ -96,7 +90,8 @@ impl Operator {
         while beside.join_next().await.is_some() {}
         let events = started.events.take();
         drop(started);
-        self.runner.events.close();
+        // The writer ends when nobody can emit any more.
+        lock(&self.runner.events).take();
         if let Some(events) = events {
             let _ = events.await;
         }
@@ -122,14 +117,13 @@ impl Operator {
             }
         });
         let events = lock(&self.settings.events).take().map(|writer| tokio::spawn(writer.run()));
-        let mut started = Started {
+        let started = Started {
             _subscription: subscription,
             beside: vec![tokio::spawn(take_over(Arc::clone(runner))).abort_handle()],
             keeper: lock(&self.settings.keeper).take(),
             events,
             runner: Arc::clone(runner),
         };
-        started.beside.extend(None::<AbortHandle>);
         let pending = std::mem::take(&mut *lock(&self.settings.pending));
         for controller in pending {
             let kind = controller.parent().clone();
@@ -153,15 +147,6 @@ impl Operator {
         Ok(Some(server))
     }
 
-    fn serve(&self, server: Server, stop: impl Future<Output = ()> + Send + 'static) -> impl Future<Output = ()> + use<> {
-        let _ = self;
-        async move {
-            if let Err(error) = server.run(stop).await {
-                tracing::error!(error = crate::execute::chain(&error), "health and metrics are no longer served");
-            }
-        }
-    }
-
     /// Keeps leases from the moment the caches are warm: whoever leads can begin at once.
     async fn keep_leases(&self, keeper: Keeper, stop: impl Future<Output = ()> + Send) {
         let mut stop = Box::pin(stop);
@@ -177,6 +162,12 @@ impl Operator {
             () = warm => {}
         }
         keeper.run(stop).await;
+    }
+}
+
+async fn serve(server: Server, stop: impl Future<Output = ()> + Send + 'static) {
+    if let Err(error) = server.run(stop).await {
+        tracing::error!(error = crate::execute::chain(&error), "health and metrics are no longer served");
     }
 }
 

@@ -44,7 +44,9 @@ fn read_child(child: &Value, situation: &Situation<'_>) -> Result<Wanted, String
     let api_version = text("apiVersion").ok_or("apiVersion is missing")?;
     let name = text("kind").ok_or("kind is missing")?;
     let Some(kind) = configured(situation, api_version, name) else {
-        return Err(format!("{api_version} {name} is not a child kind of this controller; declare it with `child` or `owns`"));
+        return Err(format!(
+            "{api_version} {name} is not a child kind of this controller; declare it with `child` or `owns`"
+        ));
     };
     if fields.contains_key("status") && !fields["status"].is_null() {
         return Err("status: a child's status is set by its own controller; leave it out".into());
@@ -60,7 +62,8 @@ fn read_child(child: &Value, situation: &Situation<'_>) -> Result<Wanted, String
 
 fn configured<'a>(situation: &Situation<'a>, api_version: &str, name: &str) -> Option<&'a Kind> {
     let children = &situation.controller.children;
-    let found = children.iter().find(|child| child.kind.kind() == name && child.kind.api_version() == api_version);
+    let found =
+        children.iter().find(|child| child.kind.kind() == name && child.kind.api_version() == api_version);
     found.map(|child| &child.kind)
 }
 
@@ -69,7 +72,10 @@ fn read_key(fields: &Map<String, Value>, kind: &Kind, situation: &Situation<'_>)
     let text = |field: &str| metadata.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let Some(name) = text("name") else {
         return Err(match text("generateName") {
-            Some(_) => "metadata.generateName: children need a name of their own, so that the next sync finds them".into(),
+            Some(_) => {
+                "metadata.generateName: children need a name of their own, so that the next sync finds them"
+                    .into()
+            }
             None => "metadata.name is missing".into(),
         });
     };
@@ -77,9 +83,9 @@ fn read_key(fields: &Map<String, Value>, kind: &Kind, situation: &Situation<'_>)
     match (kind.scope(), own, text("namespace")) {
         (Scope::Cluster, None, None) => Ok(Key::cluster(name)),
         (Scope::Cluster, None, Some(_)) => Err(format!("metadata.namespace: {kind} is cluster-scoped")),
-        (Scope::Cluster, Some(_), _) => {
-            Err(format!("{kind} is cluster-scoped, and a namespaced parent cannot own it; make the parent cluster-scoped"))
-        }
+        (Scope::Cluster, Some(_), _) => Err(format!(
+            "{kind} is cluster-scoped, and a namespaced parent cannot own it; make the parent cluster-scoped"
+        )),
         (Scope::Namespaced, Some(own), Some(other)) if own != other => Err(format!(
             "metadata.namespace: it is in {other}, but its parent is in {own}; a namespaced parent's children are in its own \
              namespace"
@@ -114,7 +120,9 @@ fn complete(value: &mut Value, object: &ObjectRef, situation: &Situation<'_>) ->
     let uid = situation.snapshot.parent.uid();
     owners.retain(|owner| owner["uid"] != uid);
     if owners.iter().any(|owner| owner["controller"] == true) {
-        return Err("metadata.ownerReferences: another controller is named; a child has one, its parent".into());
+        return Err(
+            "metadata.ownerReferences: another controller is named; a child has one, its parent".into()
+        );
     }
     owners.push(owner_reference(situation));
     Ok(())

@@ -63,7 +63,9 @@ pub(super) fn plan_children(wanted: Vec<Wanted>, situation: &Situation<'_>, draf
 fn act(wanted: Wanted, standing: Standing, config: &ChildKind, draft: &mut Draft) {
     match standing {
         Standing::Different { live, reason, changes } => match &config.strategy {
-            _ if reason == Reason::Immutable => draft.steps.push(delete(wanted.object, &live, reason, changes)),
+            _ if reason == Reason::Immutable => {
+                draft.steps.push(delete(wanted.object, &live, reason, changes))
+            }
             Strategy::Replace => draft.steps.push(replace(wanted, &live, reason, changes)),
             Strategy::Recreate => {
                 draft.steps.push(delete(wanted.object, &live, Reason::MustBeRecreated, changes));
@@ -90,7 +92,13 @@ pub(super) fn settle(wanted: Wanted, standing: Standing, draft: &mut Draft) {
                 resource_version: live.resource_version().to_owned(),
             };
             let body = Body { value: wanted.value, precondition };
-            draft.steps.push(Step { action: Action::Apply, object: wanted.object, reason, changes: Vec::new(), body });
+            draft.steps.push(Step {
+                action: Action::Apply,
+                object: wanted.object,
+                reason,
+                changes: Vec::new(),
+                body,
+            });
         }
         Standing::Same | Standing::Different { .. } => {}
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::read_answer;
@@ -37,13 +38,15 @@ pub(crate) struct Situation<'a> {
 }
 
 /// What is remembered of a parent between syncs. Empty for most.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Memory {
     /// By uid: how the server rewrites what is applied.
     pub(crate) learned: BTreeMap<String, Learned>,
     /// Children that the server refused, until it takes them.
+    #[serde(skip)]
     pub(crate) refused: BTreeMap<ObjectRef, Refusal>,
     /// Fingerprints of child states that were found to be as desired.
+    #[serde(skip)]
     verified: Vec<u64>,
     /// The last status that was sent, and what the server made of it, as hashes.
     pub(crate) status_settled: Option<(String, String)>,
@@ -71,7 +74,8 @@ impl Memory {
     /// Remembers that all children are as desired. A parent's children are few; a list is the smallest set.
     pub(crate) fn verify(&mut self, children: &[(Kind, Vec<Arc<Object>>)]) {
         self.verified.clear();
-        self.verified.extend(children.iter().flat_map(|(_, objects)| objects).map(|object| fingerprint(object)));
+        self.verified
+            .extend(children.iter().flat_map(|(_, objects)| objects).map(|object| fingerprint(object)));
         self.verified.shrink_to_fit();
     }
 }
@@ -124,7 +128,8 @@ impl Situation<'_> {
         let going = self.snapshot.parent.is_deleting();
         if self.controller.needs_finalizer() && !there && !going {
             let all: Vec<_> = listed.iter().copied().chain([self.finalizer]).collect();
-            let step = self.parent_step(Action::AddFinalizer, Reason::NeedsFinalizer, json!({"finalizers": all}));
+            let step =
+                self.parent_step(Action::AddFinalizer, Reason::NeedsFinalizer, json!({"finalizers": all}));
             draft.steps.push(step);
         } else if !self.controller.needs_finalizer() && there {
             draft.steps.push(self.remove_finalizer(Reason::FinalizerNotNeeded));
@@ -156,7 +161,8 @@ impl Situation<'_> {
         let Some((rolled, kept)) = kept else { return };
         let own = self.snapshot.parent.key().namespace();
         let children = self.snapshot.children.iter().find(|(kind, _)| kind == rolled);
-        let first = children.and_then(|(_, objects)| objects.first()).and_then(|object| object.key().namespace());
+        let first =
+            children.and_then(|(_, objects)| objects.first()).and_then(|object| object.key().namespace());
         // A cluster-scoped parent's revisions are beside its children, once it has any.
         if let (Some(namespace), Some(spec)) = (own.or(first), self.parent_json.get("spec")) {
             plan_revisions(spec, namespace, kept, self, draft);
@@ -202,7 +208,11 @@ pub(crate) fn decide_finalized(situation: &Situation<'_>, finalized: &Finalized)
             for (kind, objects) in &situation.snapshot.children {
                 let orphan = situation.controller.child(kind).is_some_and(|child| child.orphan);
                 for live in objects.iter().filter(|live| orphan && !live.is_deleting()) {
-                    plan.steps.push(release(ObjectRef { kind: kind.clone(), key: live.key().clone() }, live, uid));
+                    plan.steps.push(release(
+                        ObjectRef { kind: kind.clone(), key: live.key().clone() },
+                        live,
+                        uid,
+                    ));
                 }
             }
             if situation.finalizers().contains(&situation.finalizer) {

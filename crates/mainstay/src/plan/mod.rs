@@ -24,8 +24,8 @@ mod tests;
 pub(crate) use decide::{Memory, Refusal, Situation, decide_finalized, decide_response};
 pub(crate) use revisions::revision_kind;
 pub(crate) use status::{StatusOf, plan_status};
-pub(crate) use step::{Body, Precondition};
 pub use step::{Action, Reason, Step};
+pub(crate) use step::{Body, Precondition};
 pub use waiting::Waiting;
 
 use std::fmt;

@@ -22,7 +22,11 @@ pub(crate) struct StatusOf<'a> {
 }
 
 impl<'a> StatusOf<'a> {
-    pub(super) fn response(situation: &'a Situation<'a>, response: &'a SyncResponse, waiting: &'a [Waiting]) -> Self {
+    pub(super) fn response(
+        situation: &'a Situation<'a>,
+        response: &'a SyncResponse,
+        waiting: &'a [Waiting],
+    ) -> Self {
         Self {
             snapshot: situation.snapshot,
             parent_json: situation.parent_json,
@@ -78,7 +82,10 @@ fn surplus(live: &Value, desired: &Value, rules: &Rules) -> Vec<Change> {
 fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
     let problems: Vec<_> = of.waiting.iter().filter(|waiting| waiting.is_problem()).collect();
     let known = condition_of(live);
-    if of.status.is_null() && problems.is_empty() && known.is_none_or(|condition| condition["status"] == "True") {
+    if of.status.is_null()
+        && problems.is_empty()
+        && known.is_none_or(|condition| condition["status"] == "True")
+    {
         return None;
     }
     let mut desired = if of.status.is_null() { live.clone() } else { of.status.clone() };
@@ -106,7 +113,9 @@ fn condition(problems: &[&Waiting], known: Option<&Value>, generation: i64, now:
     let status = if problems.is_empty() { "True" } else { "False" };
     let reason = problems.first().map_or(RECONCILED, |problem| problem.reason());
     let message = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    let since = known.filter(|known| known["status"] == status).and_then(|known| known["lastTransitionTime"].as_str());
+    let since = known
+        .filter(|known| known["status"] == status)
+        .and_then(|known| known["lastTransitionTime"].as_str());
     let since = since.map_or_else(|| seconds(now), str::to_owned);
     let mut condition = json!({
         "type": RECONCILED, "status": status, "reason": reason, "message": message, "lastTransitionTime": since,

@@ -170,9 +170,12 @@ fn apply() -> ControllerBuilder {
 
 #[test]
 fn a_missing_child_is_created_and_belongs_to_its_parent() {
-    let plan = world(apply()).check([map("a", json!({"k": "v"}))], expect![[r#"
+    let plan = world(apply()).check(
+        [map("a", json!({"k": "v"}))],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
-          create ConfigMap.v1 ns/a: it is desired and missing"#]]);
+          create ConfigMap.v1 ns/a: it is desired and missing"#]],
+    );
     let body = &plan.steps[0].body;
     assert_eq!(body.precondition, Precondition::Absent);
     assert_eq!(body.value["metadata"]["ownerReferences"][0]["uid"], "parent");
@@ -181,35 +184,49 @@ fn a_missing_child_is_created_and_belongs_to_its_parent() {
 
 #[test]
 fn a_child_as_desired_is_left_alone_whatever_others_added() {
-    let world = world(apply()).made(map("a", json!({"k": "v"}))).but(|live| live["data"]["theirs"] = json!("x"));
-    world.check([map("a", json!({"k": "v"}))], expect!["Shop.example.com/v1 ns/shop (generation 3): nothing to do"]);
+    let world =
+        world(apply()).made(map("a", json!({"k": "v"}))).but(|live| live["data"]["theirs"] = json!("x"));
+    world.check(
+        [map("a", json!({"k": "v"}))],
+        expect!["Shop.example.com/v1 ns/shop (generation 3): nothing to do"],
+    );
 }
 
 #[test]
 fn a_changed_desire_is_applied_with_the_fields_that_differ() {
     let world = world(apply()).made(map("a", json!({"k": "v"})));
-    let plan = world.check([map("a", json!({"k": "w"}))], expect![[r#"
+    let plan = world.check(
+        [map("a", json!({"k": "w"}))],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
           apply ConfigMap.v1 ns/a: what is desired has changed
-            data.k: "v" → "w""#]]);
+            data.k: "v" → "w""#]],
+    );
     assert_eq!(plan.steps[0].body.precondition, Precondition::Uid("uid-0".into()));
 }
 
 #[test]
 fn a_field_that_is_no_longer_named_is_an_apply_although_nothing_named_differs() {
     let world = world(apply()).made(map("a", json!({"k": "v", "gone": "x"})));
-    world.check([map("a", json!({"k": "v"}))], expect![[r#"
+    world.check(
+        [map("a", json!({"k": "v"}))],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
-          apply ConfigMap.v1 ns/a: what is desired has changed"#]]);
+          apply ConfigMap.v1 ns/a: what is desired has changed"#]],
+    );
 }
 
 #[test]
 fn what_somebody_changed_is_put_back() {
-    let world = world(apply()).made(map("a", json!({"k": "v"}))).but(|live| live["data"]["k"] = json!("theirs"));
-    world.check([map("a", json!({"k": "v"}))], expect![[r#"
+    let world =
+        world(apply()).made(map("a", json!({"k": "v"}))).but(|live| live["data"]["k"] = json!("theirs"));
+    world.check(
+        [map("a", json!({"k": "v"}))],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
           apply ConfigMap.v1 ns/a: it was changed by somebody else
-            data.k: "theirs" → "v""#]]);
+            data.k: "theirs" → "v""#]],
+    );
 }
 
 #[test]
@@ -218,16 +235,20 @@ fn a_child_that_is_not_desired_is_deleted_by_uid_and_kind() {
     let world = world(apply().child(ChildKind::new(secrets)))
         .made(map("same-name", json!({})))
         .made(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "same-name"}}));
-    let plan = world.check([map("same-name", json!({}))], expect![[r#"
+    let plan = world.check(
+        [map("same-name", json!({}))],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
-          delete Secret.v1 ns/same-name: it is no longer desired"#]]);
+          delete Secret.v1 ns/same-name: it is no longer desired"#]],
+    );
     assert_eq!(plan.steps[0].body.precondition, Precondition::Uid("uid-1".into()));
 }
 
 #[test]
 fn a_child_that_is_only_named_is_kept_as_it_is() {
     let world = world(apply()).made(map("a", json!({"k": "v"})));
-    let only_named = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ns"}});
+    let only_named =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ns"}});
     world.check([only_named], expect!["Shop.example.com/v1 ns/shop (generation 3): nothing to do"]);
 }
 
@@ -236,32 +257,62 @@ fn a_child_that_is_being_deleted_is_waited_for() {
     let world = world(apply())
         .made(map("a", json!({})))
         .but(|live| live["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
-    world.check([map("a", json!({}))], expect![[r#"
+    world.check(
+        [map("a", json!({}))],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
-          waiting: ConfigMap.v1 ns/a is still being deleted"#]]);
+          waiting: ConfigMap.v1 ns/a is still being deleted"#]],
+    );
 }
 
 #[test]
 fn bad_answers_are_refused_whole() {
     let refused = |child: Value, expected: Expect| {
-        let plan = world(apply()).made(map("old", json!({}))).plan(&SyncResponse::new().with_child(child).unwrap());
+        let plan =
+            world(apply()).made(map("old", json!({}))).plan(&SyncResponse::new().with_child(child).unwrap());
         assert!(plan.writes_nothing(), "{plan}");
         expected.assert_eq(&plan.waiting[0].to_string());
     };
     let mut with_status = map("a", json!({}));
     with_status["status"] = json!({"ready": true});
-    refused(with_status, expect!["the handler's answer cannot be acted on: children[0], ConfigMap a: status: a child's status is set by its own controller; leave it out"]);
+    refused(
+        with_status,
+        expect![
+            "the handler's answer cannot be acted on: children[0], ConfigMap a: status: a child's status is set by its own controller; leave it out"
+        ],
+    );
     let mut elsewhere = map("a", json!({}));
     elsewhere["metadata"]["namespace"] = json!("other");
-    refused(elsewhere, expect!["the handler's answer cannot be acted on: children[0], ConfigMap a: metadata.namespace: it is in other, but its parent is in ns; a namespaced parent's children are in its own namespace"]);
-    refused(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}), expect!["the handler's answer cannot be acted on: children[0], Pod a: v1 Pod is not a child kind of this controller; declare it with `child` or `owns`"]);
-    refused(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}}), expect!["the handler's answer cannot be acted on: children[0], ConfigMap without a name: metadata.generateName: children need a name of their own, so that the next sync finds them"]);
-    refused(json!("text"), expect!["the handler's answer cannot be acted on: children[0], object without a name: it is not an object"]);
+    refused(
+        elsewhere,
+        expect![
+            "the handler's answer cannot be acted on: children[0], ConfigMap a: metadata.namespace: it is in other, but its parent is in ns; a namespaced parent's children are in its own namespace"
+        ],
+    );
+    refused(
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}),
+        expect![
+            "the handler's answer cannot be acted on: children[0], Pod a: v1 Pod is not a child kind of this controller; declare it with `child` or `owns`"
+        ],
+    );
+    refused(
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}}),
+        expect![
+            "the handler's answer cannot be acted on: children[0], ConfigMap without a name: metadata.generateName: children need a name of their own, so that the next sync finds them"
+        ],
+    );
+    refused(
+        json!("text"),
+        expect![
+            "the handler's answer cannot be acted on: children[0], object without a name: it is not an object"
+        ],
+    );
 }
 
 #[test]
 fn the_same_child_twice_is_refused() {
-    let response = SyncResponse::new().with_child(map("a", json!({}))).unwrap().with_child(map("a", json!({}))).unwrap();
+    let response =
+        SyncResponse::new().with_child(map("a", json!({}))).unwrap().with_child(map("a", json!({}))).unwrap();
     let plan = world(apply()).plan(&response);
     assert_eq!(plan.waiting[0].reason(), "BadAnswer");
     assert!(plan.waiting[0].to_string().ends_with("children[1], ConfigMap a: it is there twice"));
@@ -270,40 +321,60 @@ fn the_same_child_twice_is_refused() {
 #[test]
 fn somebody_elses_object_is_not_touched() {
     let owned = json!([{"apiVersion": "example.com/v1", "kind": "Shop", "name": "other", "uid": "other", "controller": true}]);
-    let world = world(apply()).foreign(map("a", json!({}))).but(|live| live["metadata"]["ownerReferences"] = owned);
-    world.check([map("a", json!({}))], expect![[r#"
+    let world =
+        world(apply()).foreign(map("a", json!({}))).but(|live| live["metadata"]["ownerReferences"] = owned);
+    world.check(
+        [map("a", json!({}))],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
           write status of Shop.example.com/v1 ns/shop: the status has changed
             status.conditions: added [{"lastTransitionTime":"1970-01-01T00:00:00Z","message":"Con…
-          waiting: ConfigMap.v1 ns/a belongs to Shop other; it was not touched"#]]);
+          waiting: ConfigMap.v1 ns/a belongs to Shop other; it was not touched"#]],
+    );
 }
 
 #[test]
 fn an_object_of_nobody_is_adopted_only_if_its_labels_are_those_to_adopt() {
-    let adopting = || controller(ChildKind::new(map_kind()).adopt(|parent| format!("shop={}", parent["metadata"]["name"].as_str().unwrap())));
+    let adopting = || {
+        controller(
+            ChildKind::new(map_kind())
+                .adopt(|parent| format!("shop={}", parent["metadata"]["name"].as_str().unwrap())),
+        )
+    };
     let stranger = |label: &str| {
         let mut stranger = map("a", json!({}));
         stranger["metadata"]["labels"] = json!({"shop": label});
         stranger
     };
-    let plan = world(adopting()).foreign(stranger("shop")).check([map("a", json!({"k": "v"}))], expect![[r#"
+    let plan = world(adopting()).foreign(stranger("shop")).check(
+        [map("a", json!({"k": "v"}))],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
-          apply ConfigMap.v1 ns/a: it belongs to nobody and may be adopted"#]]);
+          apply ConfigMap.v1 ns/a: it belongs to nobody and may be adopted"#]],
+    );
     let precondition = Precondition::Unchanged { uid: "uid-0".into(), resource_version: "100".into() };
     assert_eq!(plan.steps[0].body.precondition, precondition);
     let mut other = world(adopting()).foreign(stranger("other"));
     other.has_status = false;
-    other.check([map("a", json!({"k": "v"}))], expect![[r#"
+    other.check(
+        [map("a", json!({"k": "v"}))],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
-          waiting: ConfigMap.v1 ns/a exists and was not made for this parent; it was not touched"#]]);
+          waiting: ConfigMap.v1 ns/a exists and was not made for this parent; it was not touched"#]],
+    );
 }
 
 #[test]
 fn a_child_that_lost_its_owner_reference_gets_it_back() {
-    let world = world(apply()).made(map("a", json!({"k": "v"}))).but(|live| live["metadata"]["ownerReferences"] = json!([]));
-    world.check([map("a", json!({"k": "v"}))], expect![[r#"
+    let world = world(apply())
+        .made(map("a", json!({"k": "v"})))
+        .but(|live| live["metadata"]["ownerReferences"] = json!([]));
+    world.check(
+        [map("a", json!({"k": "v"}))],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
-          apply ConfigMap.v1 ns/a: it has lost its owner reference"#]]);
+          apply ConfigMap.v1 ns/a: it has lost its owner reference"#]],
+    );
 }
 
 #[test]
@@ -312,17 +383,26 @@ fn each_strategy_makes_a_difference_good_in_its_way() {
         world(controller(ChildKind::new(map_kind()).strategy(strategy))).made(map("a", json!({"k": "v"})))
     };
     let wanted = || [map("a", json!({"k": "w"}))];
-    with(Strategy::Replace).check(wanted(), expect![[r#"
+    with(Strategy::Replace).check(
+        wanted(),
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
           replace ConfigMap.v1 ns/a: what is desired has changed
-            data.k: "v" → "w""#]]);
-    with(Strategy::Recreate).check(wanted(), expect![[r#"
+            data.k: "v" → "w""#]],
+    );
+    with(Strategy::Recreate).check(
+        wanted(),
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
           delete ConfigMap.v1 ns/a: it differs and is to be created anew
-            data.k: "v" → "w""#]]);
-    with(Strategy::OnDelete).check(wanted(), expect![[r#"
+            data.k: "v" → "w""#]],
+    );
+    with(Strategy::OnDelete).check(
+        wanted(),
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
-          waiting: ConfigMap.v1 ns/a differs in data.k and is only changed when somebody deletes it"#]]);
+          waiting: ConfigMap.v1 ns/a differs in data.k and is only changed when somebody deletes it"#]],
+    );
 }
 
 #[test]
@@ -347,12 +427,16 @@ fn an_immutable_field_is_changed_by_recreating_only_where_that_is_allowed() {
 
 #[test]
 fn deletions_beyond_the_budget_are_withheld() {
-    let mut world = world(apply()).made(map("a", json!({}))).made(map("b", json!({}))).made(map("c", json!({})));
+    let mut world =
+        world(apply()).made(map("a", json!({}))).made(map("b", json!({}))).made(map("c", json!({})));
     world.deletions_allowed = 1;
-    world.check([], expect![[r#"
+    world.check(
+        [],
+        expect![[r#"
         Shop.example.com/v1 ns/shop (generation 3)
           delete ConfigMap.v1 ns/a: it is no longer desired
-          waiting: 2 deletions are withheld until the deletion budget allows them"#]]);
+          waiting: 2 deletions are withheld until the deletion budget allows them"#]],
+    );
 }
 
 mod status {
@@ -371,18 +455,22 @@ mod status {
 
     #[test]
     fn it_is_not_written_when_it_is_there() {
-        let world = world(apply()).parent(|parent| parent["status"] = json!({"phase": "Up", "observedGeneration": 3}));
+        let world = world(apply())
+            .parent(|parent| parent["status"] = json!({"phase": "Up", "observedGeneration": 3}));
         assert!(world.plan(&with_status(json!({"phase": "Up"}))).is_settled());
     }
 
     #[test]
     fn a_field_that_is_no_longer_given_is_removed() {
         let status = json!({"phase": "Up", "old": 1, "observedGeneration": 3});
-        let plan = world(apply()).parent(|parent| parent["status"] = status).plan(&with_status(json!({"phase": "Up"})));
+        let plan = world(apply())
+            .parent(|parent| parent["status"] = status)
+            .plan(&with_status(json!({"phase": "Up"})));
         expect![[r#"
             Shop.example.com/v1 ns/shop (generation 3)
               write status of Shop.example.com/v1 ns/shop: the status has changed
-                status.old: removed, was 1"#]].assert_eq(&plan.to_string());
+                status.old: removed, was 1"#]]
+        .assert_eq(&plan.to_string());
     }
 
     #[test]
@@ -418,12 +506,17 @@ mod status {
         let plan = foreign.plan(&response);
         let status = &plan.steps[0].body.value["status"];
         let condition = &status["conditions"][0];
-        assert_eq!((&condition["type"], &condition["status"], &condition["reason"]), (&json!("Reconciled"), &json!("False"), &json!("ChildConflict")));
+        assert_eq!(
+            (&condition["type"], &condition["status"], &condition["reason"]),
+            (&json!("Reconciled"), &json!("False"), &json!("ChildConflict"))
+        );
         assert_eq!(status["phase"], "Up");
-        let recovered = world(apply()).made(map("a", json!({}))).parent(|parent| parent["status"] = status.clone());
+        let recovered =
+            world(apply()).made(map("a", json!({}))).parent(|parent| parent["status"] = status.clone());
         let plan = recovered.plan(&response);
         assert_eq!(plan.steps[0].body.value["status"]["conditions"][0]["status"], "True");
-        let settled = recovered.parent(|parent| parent["status"] = plan.steps[0].body.value["status"].clone());
+        let settled =
+            recovered.parent(|parent| parent["status"] = plan.steps[0].body.value["status"].clone());
         assert!(settled.plan(&response).is_settled());
     }
 }
@@ -442,10 +535,13 @@ mod finalizer {
 
     #[test]
     fn it_is_set_before_anything_is_made() {
-        let plan = world(finalizing()).check([map("a", json!({}))], expect![[r#"
+        let plan = world(finalizing()).check(
+            [map("a", json!({}))],
+            expect![[r#"
             Shop.example.com/v1 ns/shop (generation 3)
               add finalizer to Shop.example.com/v1 ns/shop: something is to be done before it goes
-              create ConfigMap.v1 ns/a: it is desired and missing"#]]);
+              create ConfigMap.v1 ns/a: it is desired and missing"#]],
+        );
         assert_eq!(plan.steps[0].body.value["metadata"]["finalizers"], json!([FINALIZER]));
     }
 
@@ -473,7 +569,8 @@ mod finalizer {
         expect![[r#"
             Shop.example.com/v1 ns/shop (generation 3)
               create ConfigMap.v1 ns/cleanup: it is desired and missing
-              waiting: the finalizer has more to do"#]].assert_eq(&plan.to_string());
+              waiting: the finalizer has more to do"#]]
+        .assert_eq(&plan.to_string());
     }
 
     #[test]
@@ -494,7 +591,9 @@ mod rolling {
     use super::*;
 
     fn rolling(at_most: usize) -> World {
-        let mut world = world(controller(ChildKind::new(pod_kind()).strategy(Strategy::Rolling(Rolling::at_most(at_most)))));
+        let mut world = world(controller(
+            ChildKind::new(pod_kind()).strategy(Strategy::Rolling(Rolling::at_most(at_most))),
+        ));
         // The revision of the present spec is there already.
         let plan = world.plan(&SyncResponse::new());
         let mut revision = plan.steps[0].body.value.clone();
@@ -552,7 +651,10 @@ mod rolling {
         };
         let mut world = second(first);
         let plan = world.plan(&SyncResponse::new());
-        assert_eq!((plan.steps[0].action, &plan.steps[0].body.value["revision"]), (Action::Create, &json!(2)));
+        assert_eq!(
+            (plan.steps[0].action, &plan.steps[0].body.value["revision"]),
+            (Action::Create, &json!(2))
+        );
         assert_eq!(plan.steps[0].body.value["data"]["spec"], json!({"size": 2}));
         world.put(plan.steps[0].body.value.clone());
         assert!(world.plan(&SyncResponse::new()).is_settled());

@@ -134,6 +134,14 @@ impl Waiting {
     }
 }
 
+impl Waiting {
+    /// Whether trying again may help. The others end by a change that is watched: whoever has the name gives it up, a hold is
+    /// over, the handler is mended.
+    pub(crate) fn is_retried(&self) -> bool {
+        matches!(self, Self::BadAnswer { .. } | Self::Rejected { .. } | Self::Forbidden { .. })
+    }
+}
+
 fn list(items: impl IntoIterator<Item = impl fmt::Display>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -55,7 +55,9 @@ impl Active {
         if controller.rolls() {
             wanted.push((revision_kind(), Options::default()));
         }
-        let watches = wanted.into_iter().map(|(kind, options)| runner.caches.watch(&kind, runner.scope(&kind), options));
+        let watches = wanted
+            .into_iter()
+            .map(|(kind, options)| runner.caches.watch(&kind, runner.scope(&kind), options));
         let active = Arc::new(Self {
             watches: watches.collect(),
             controller,
@@ -109,7 +111,6 @@ impl Active {
     }
 }
 
-
 /// A cache that lags is better than none; one of a kind that has gone away says nothing.
 fn is_usable(watch: &Watch) -> bool {
     watch.is_synced() && watch.state() != KindState::Missing
@@ -155,7 +156,8 @@ async fn guide(active: Arc<Active>, runner: Arc<Runner>) {
 impl Runner {
     /// Wakes all parents of a kind. A shared cache may have been filled before the controller came.
     pub(crate) fn find_parents(&self, kind: &Kind) {
-        for parent in self.caches.list(kind, self.namespace.as_deref(), &crate::cache::Selector::everything()) {
+        for parent in self.caches.list(kind, self.namespace.as_deref(), &crate::cache::Selector::everything())
+        {
             self.push(&(kind.clone(), parent.key().clone()), Priority::Low, Trigger::Found);
         }
     }
@@ -173,7 +175,9 @@ async fn learn_kinds(active: &Active, runner: &Runner) -> Knowledge {
     let has_status = loop {
         match has_status(parent, runner).await {
             Ok(has_status) => break has_status,
-            Err(failure) => tracing::warn!(kind = %parent, %failure, "cannot learn whether the kind has a status subresource"),
+            Err(failure) => {
+                tracing::warn!(kind = %parent, %failure, "cannot learn whether the kind has a status subresource")
+            }
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(Duration::from_secs(30));

@@ -20,6 +20,16 @@ pub(crate) enum Called<T> {
     TooSlow,
 }
 
+impl<T> Called<T> {
+    pub(super) fn map<U>(self, to: impl FnOnce(T) -> U) -> Called<U> {
+        match self {
+            Self::Answered(answer) => Called::Answered(answer.map(to)),
+            Self::Panicked(message) => Called::Panicked(message),
+            Self::TooSlow => Called::TooSlow,
+        }
+    }
+}
+
 /// Calls the handler. `overdue` is called when the deadline passes while a blocking handler still runs: it cannot be
 /// stopped, so this returns only when it does.
 pub(crate) async fn call_sync(
@@ -74,14 +84,13 @@ async fn call_plain<T: Send + 'static>(
     };
     match joined {
         Ok(answer) => Called::Answered(answer),
-        Err(error) => Called::Panicked(error.try_into_panic().map_or_else(|_| "cancelled".into(), |panic| message(&*panic))),
+        Err(error) => Called::Panicked(
+            error.try_into_panic().map_or_else(|_| "cancelled".into(), |panic| message(&*panic)),
+        ),
     }
 }
 
-async fn call_async<T>(
-    call: impl Future<Output = Result<T, Error>>,
-    deadline: Duration,
-) -> Called<T> {
+async fn call_async<T>(call: impl Future<Output = Result<T, Error>>, deadline: Duration) -> Called<T> {
     match tokio::time::timeout(deadline, AssertUnwindSafe(call).catch_unwind()).await {
         Ok(Ok(answer)) => Called::Answered(answer),
         Ok(Err(panic)) => Called::Panicked(message(&*panic)),

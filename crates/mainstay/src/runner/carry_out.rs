@@ -32,7 +32,12 @@ impl Executed {
         (self.wrote || self.outdated) && !matches!(self.failure, Some(Failure::Fenced { .. }))
     }
 
-    pub(super) fn ended(&self, failed: bool, again_after: Option<Duration>, held_until: Option<Instant>) -> Ended {
+    pub(super) fn ended(
+        &self,
+        failed: bool,
+        again_after: Option<Duration>,
+        held_until: Option<Instant>,
+    ) -> Ended {
         if let Some(Failure::Fenced { .. }) = self.failure {
             // Should this replica keep the shard after all, it tries again.
             return (Outcome::Held { wait: Duration::from_secs(1) }, "other-replica");
@@ -125,13 +130,20 @@ impl Course<'_> {
                 }
                 tracing::info!(%object, reason = step.reason.as_str(), "{action}");
             }
-            StepOutcome::NotNeeded | StepOutcome::Outdated => tracing::debug!(%object, "{action}: {}", told(outcome)),
+            StepOutcome::NotNeeded | StepOutcome::Outdated => {
+                tracing::debug!(%object, "{action}: {}", told(outcome))
+            }
             StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
         }
     }
 
     /// Tells of problems in the parent's condition and as events.
-    pub(super) async fn report_problems(&self, plan: &mut Plan, state: &mut ParentState, status: &Value) -> Executed {
+    pub(super) async fn report_problems(
+        &self,
+        plan: &mut Plan,
+        state: &mut ParentState,
+        status: &Value,
+    ) -> Executed {
         let mut executed = Executed::default();
         for waiting in plan.waiting.iter().filter(|waiting| waiting.is_problem()) {
             self.warn(waiting.reason(), &waiting.to_string());
@@ -172,7 +184,9 @@ impl Course<'_> {
 fn problem(step: &Step, failure: &Failure) -> Option<Waiting> {
     let object = step.object.clone();
     match failure {
-        Failure::Refused { message, .. } => Some(Waiting::Rejected { child: object, message: message.clone() }),
+        Failure::Refused { message, .. } => {
+            Some(Waiting::Rejected { child: object, message: message.clone() })
+        }
         Failure::Forbidden { message } => {
             let verb = step.action.rbac_verb().to_owned();
             Some(Waiting::Forbidden { verb, object, message: message.clone() })

@@ -77,7 +77,9 @@ impl Course<'_> {
                 self.depend_on(&self.request.asked(), []);
                 self.after_error(&error).await
             }
-            Called::Panicked(message) => self.failed("HandlerPanicked", &format!("the handler panicked: {message}")),
+            Called::Panicked(message) => {
+                self.failed("HandlerPanicked", &format!("the handler panicked: {message}"))
+            }
             Called::TooSlow => {
                 let deadline = self.active.controller.options.deadline.as_secs_f64();
                 self.failed("HandlerTooSlow", &format!("the handler did not answer within {deadline} s"))
@@ -98,9 +100,9 @@ impl Course<'_> {
         let request = self.request.clone();
         let called = if self.request.snapshot().parent.is_deleting() {
             match &controller.finalize {
-                Some(finalize) => {
-                    call_finalize(finalize, request, deadline, || overdue.begin()).await.map(Answer::Finalized)
-                }
+                Some(finalize) => call_finalize(finalize, request, deadline, || overdue.begin())
+                    .await
+                    .map(Answer::Finalized),
                 None => Called::Answered(Ok(Answer::Finalized(Finalized::Done))),
             }
         } else {
@@ -190,7 +192,9 @@ impl Course<'_> {
     pub(super) fn warn(&self, reason: &'static str, note: &str) {
         let parent = &self.request.snapshot().parent;
         let regarding = Regarding::new(parent.reference(), parent.uid());
-        self.runner.events.emit(&regarding, Event::warning(reason, note));
+        if let Some(events) = &*lock(&self.runner.events) {
+            events.emit(&regarding, Event::warning(reason, note));
+        }
     }
 
     fn waiting(&self, waiting: Waiting) -> Plan {
@@ -207,12 +211,21 @@ impl Course<'_> {
     }
 
     /// Puts the parent's state back, with what this sync adds to its history.
-    pub(super) fn finish(&self, mut state: ParentState, plan: Plan, outcomes: Vec<String>, error: Option<String>) {
+    pub(super) fn finish(
+        &self,
+        mut state: ParentState,
+        plan: Plan,
+        outcomes: Vec<String>,
+        error: Option<String>,
+    ) {
         state.errors += u64::from(error.is_some());
         state.error.clone_from(&error);
         if !plan.is_settled() || error.is_some() {
             let (at, triggers) = (self.request.now(), self.triggers.clone());
             let past = PastSync { at, triggers, plan, outcomes, error };
+            if let Some(witness) = &mut *lock(&self.runner.witness) {
+                witness.push(past.clone());
+            }
             state.history.remember(&past, self.active.controller.options.history);
         }
         // The parent may have gone meanwhile; then nothing of it is kept.
@@ -222,7 +235,13 @@ impl Course<'_> {
     }
 
     /// What follows for the queue.
-    fn conclude(&self, mut state: ParentState, plan: Plan, executed: Executed, held_until: Option<Instant>) -> Ended {
+    fn conclude(
+        &self,
+        mut state: ParentState,
+        plan: Plan,
+        executed: Executed,
+        held_until: Option<Instant>,
+    ) -> Ended {
         let problem = plan.waiting.iter().find(|waiting| waiting.is_problem()).map(ToString::to_string);
         if plan.is_settled() && !executed.outdated {
             state.memory.verify(&self.request.snapshot().children);
@@ -231,27 +250,22 @@ impl Course<'_> {
             Waiting::DeletionBudget { withheld } => Some(*withheld),
             _ => None,
         });
-        let timers = [plan.requeue_after, self.active.controller.options.resync, withheld.map(|withheld| {
-            self.runner.metrics.deletions_withheld(&self.id.0, withheld as u64);
-            lock(&self.runner.budget).wait()
-        })];
+        let timers = [
+            plan.requeue_after,
+            self.active.controller.options.resync,
+            withheld.map(|withheld| {
+                self.runner.metrics.deletions_withheld(&self.id.0, withheld as u64);
+                lock(&self.runner.budget).wait()
+            }),
+        ];
         let error = executed.failure.as_ref().map(ToString::to_string).or(problem);
-        let ended = executed.ended(error.is_some(), timers.into_iter().flatten().min(), held_until);
+        let retry = executed.failure.is_some() || plan.waiting.iter().any(Waiting::is_retried);
+        let ended = executed.ended(retry, timers.into_iter().flatten().min(), held_until);
         if executed.looks_again() {
             self.look_again();
         }
         self.finish(state, plan, executed.outcomes, error);
         ended
-    }
-}
-
-impl<T> Called<T> {
-    fn map<U>(self, to: impl FnOnce(T) -> U) -> Called<U> {
-        match self {
-            Self::Answered(answer) => Called::Answered(answer.map(to)),
-            Self::Panicked(message) => Called::Panicked(message),
-            Self::TooSlow => Called::TooSlow,
-        }
     }
 }
 

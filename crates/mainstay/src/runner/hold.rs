@@ -45,7 +45,14 @@ impl Runner {
     }
 
     /// Takes in what a sync wrote. Tells what it goes on and on with.
-    pub(super) fn observe(&self, plan: &Plan, done: &[Step], request: &SyncRequest, asked_for: &Answers, now: Instant) -> Vec<Waiting> {
+    pub(super) fn observe(
+        &self,
+        plan: &Plan,
+        done: &[Step],
+        request: &SyncRequest,
+        asked_for: &Answers,
+        now: Instant,
+    ) -> Vec<Waiting> {
         let mut loops = lock(&self.loops);
         if done.is_empty() && loops.is_empty() {
             return Vec::new();
@@ -81,8 +88,12 @@ fn writes_of(step: &Step) -> Vec<Write<FieldPath>> {
 /// What others have made of the objects that the decision saw.
 fn seen(request: &SyncRequest, asked_for: &Answers) -> Vec<(ObjectRef, Fingerprint)> {
     let children = request.snapshot().children.iter().flat_map(|(_, objects)| objects);
-    let status = |object: &Arc<Object>| object.field("/status").map_or(Fingerprint::NONE, |status| Fingerprint::of(&status.to_string()));
+    let status = |object: &Arc<Object>| {
+        object.field("/status").map_or(Fingerprint::NONE, |status| Fingerprint::of(&status.to_string()))
+    };
     let children = children.map(|object| (object.reference(), status(object)));
     let related = asked_for.values().flatten().flatten();
-    children.chain(related.map(|object| (object.reference(), Fingerprint::of(object.resource_version())))).collect()
+    children
+        .chain(related.map(|object| (object.reference(), Fingerprint::of(object.resource_version()))))
+        .collect()
 }

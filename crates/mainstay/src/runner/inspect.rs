@@ -58,7 +58,11 @@ pub struct ParentReport {
 
 impl Runner {
     /// Decides, and goes no further.
-    pub(crate) async fn inspect(self: &Arc<Self>, kind: &Kind, key: &Key) -> Result<(Plan, Recording), PlanError> {
+    pub(crate) async fn inspect(
+        self: &Arc<Self>,
+        kind: &Kind,
+        key: &Key,
+    ) -> Result<(Plan, Recording), PlanError> {
         let active = self.active(kind).ok_or_else(|| PlanError::NoController(kind.clone()))?;
         let not_ready = || PlanError::NotReady { kind: kind.clone(), state: states(&active) };
         let knowledge = active.knowledge().filter(|_| active.is_ready()).ok_or_else(not_ready)?;
@@ -71,7 +75,9 @@ impl Runner {
                 call_finalize(finalize, request.clone(), deadline, || ()).await.map(Answer::Finalized)
             }
             None if parent.is_deleting() => Called::Answered(Ok(Answer::Finalized(Finalized::Done))),
-            _ => call_sync(&active.controller.handler, request.clone(), deadline, || ()).await.map(Answer::Synced),
+            _ => call_sync(&active.controller.handler, request.clone(), deadline, || ())
+                .await
+                .map(Answer::Synced),
         };
         let answer = match called {
             Called::Answered(Ok(answer)) => answer,
@@ -80,7 +86,9 @@ impl Runner {
             Called::TooSlow => return Err(PlanError::Handler("it did not answer in time".into())),
         };
         let strangers = self.strangers(&active, &parent, answer.children());
-        let memory = lock(&self.parents).get(&(kind.clone(), key.clone())).map_or_else(Memory::default, |state| state.memory.clone());
+        let memory = lock(&self.parents)
+            .get(&(kind.clone(), key.clone()))
+            .map_or_else(Memory::default, |state| state.memory.clone());
         let deletions_allowed = lock(&self.budget).allowed(Instant::now());
         let situation = Situation {
             controller: &active.controller,
@@ -130,7 +138,9 @@ impl Runner {
 
     pub(crate) fn controller_states(&self) -> Vec<ControllerState> {
         let parents = lock(&self.parents);
-        let failing = |kind: &Kind| parents.iter().filter(|((known, _), state)| known == kind && state.error.is_some()).count();
+        let failing = |kind: &Kind| {
+            parents.iter().filter(|((known, _), state)| known == kind && state.error.is_some()).count()
+        };
         let all = self.all_active();
         all.iter()
             .map(|active| {
@@ -139,8 +149,15 @@ impl Runner {
                 ControllerState {
                     parent: kind.to_string(),
                     ready: active.is_ready(),
-                    kinds: active.watches().iter().map(|watch| (watch.kind().to_string(), describe(&watch.state()))).collect(),
-                    parents: reports.iter().find(|report| report.kind == *kind).map_or(0, |report| report.objects),
+                    kinds: active
+                        .watches()
+                        .iter()
+                        .map(|watch| (watch.kind().to_string(), describe(&watch.state())))
+                        .collect(),
+                    parents: reports
+                        .iter()
+                        .find(|report| report.kind == *kind)
+                        .map_or(0, |report| report.objects),
                     failing: failing(kind),
                 }
             })
@@ -154,7 +171,11 @@ impl Runner {
             let result = match &report.state {
                 crate::cache::KindState::Live if report.synced => Ok(()),
                 // A connection that is cut and made again within this time is everyday business.
-                crate::cache::KindState::Stale { since, .. } if report.synced && since.elapsed() < STALE_AFTER => Ok(()),
+                crate::cache::KindState::Stale { since, .. }
+                    if report.synced && since.elapsed() < STALE_AFTER =>
+                {
+                    Ok(())
+                }
                 other => Err(describe(other)),
             };
             checks.push((report.kind.to_string(), result));
@@ -166,9 +187,11 @@ impl Runner {
     pub(crate) fn read_gauges(&self, reading: &mut crate::metrics::Reading) {
         let queue = lock(&self.queue);
         for (kind, depth) in queue.depths() {
-            for (priority, label) in
-                [(crate::queue::Priority::Now, "now"), (crate::queue::Priority::Normal, "normal"), (crate::queue::Priority::Low, "low")]
-            {
+            for (priority, label) in [
+                (crate::queue::Priority::Now, "now"),
+                (crate::queue::Priority::Normal, "normal"),
+                (crate::queue::Priority::Low, "low"),
+            ] {
                 reading.queue_depth(kind, label, depth.ready(priority));
             }
             reading.queue_running(kind, depth.running);
@@ -199,7 +222,8 @@ impl Runner {
 const STALE_AFTER: std::time::Duration = std::time::Duration::from_secs(60);
 
 fn states(active: &Active) -> String {
-    let states = active.watches().iter().map(|watch| format!("{} is {}", watch.kind(), describe(&watch.state())));
+    let states =
+        active.watches().iter().map(|watch| format!("{} is {}", watch.kind(), describe(&watch.state())));
     states.collect::<Vec<_>>().join(", ")
 }
 
@@ -210,7 +234,9 @@ fn queue_state(state: State, now: Instant) -> String {
         State::Running { again: None } => "running".into(),
         State::Running { again: Some(_) } => "running, and due again".into(),
         State::Delayed { until } => format!("due in {:.1} s", seconds(until)),
-        State::BackingOff { failures, until } => format!("failed {failures} times, tried again in {:.1} s", seconds(until)),
+        State::BackingOff { failures, until } => {
+            format!("failed {failures} times, tried again in {:.1} s", seconds(until))
+        }
         State::Held { until } => format!("held for {:.1} s", seconds(until)),
         State::Resting { failures } => format!("failed {failures} times, rests until it is changed"),
     }
@@ -225,7 +251,11 @@ impl DebugSource for Debug {
         let mut shown = Vec::new();
         for active in runner.all_active() {
             let kind = active.controller.parent();
-            if filter.kind.as_deref().is_some_and(|wanted| wanted != kind.kind() && wanted != kind.to_string()) {
+            if filter
+                .kind
+                .as_deref()
+                .is_some_and(|wanted| wanted != kind.kind() && wanted != kind.to_string())
+            {
                 continue;
             }
             let all = crate::cache::Selector::everything();

@@ -22,7 +22,9 @@ impl Lookup for CacheLookup {
     fn look_up(&self, question: &Related) -> Result<Vec<Arc<Object>>, Error> {
         let kind = question.kind();
         if !self.reads.contains(kind) {
-            let message = format!("{kind} was asked for, but is not declared; declare it with `reads` so that the operator may read it");
+            let message = format!(
+                "{kind} was asked for, but is not declared; declare it with `reads` so that the operator may read it"
+            );
             return Err(Error::terminal(message));
         }
         if !self.runner.watch_related(kind) {
@@ -82,7 +84,9 @@ impl Runner {
     /// What of a kind this operator looks at.
     pub(crate) fn scope(&self, kind: &Kind) -> WatchScope {
         match &self.namespace {
-            Some(namespace) if kind.scope() == crate::kind::Scope::Namespaced => WatchScope::namespace(namespace),
+            Some(namespace) if kind.scope() == crate::kind::Scope::Namespaced => {
+                WatchScope::namespace(namespace)
+            }
             _ => WatchScope::all(),
         }
     }
@@ -105,7 +109,9 @@ pub(crate) fn describe(state: &KindState) -> String {
     match state {
         KindState::Stale { error, .. } => format!("stale: {error}"),
         KindState::Forbidden { verb, kind, namespace, message } => {
-            let place = namespace.as_ref().map_or_else(|| "at cluster scope".into(), |name| format!("in namespace {name}"));
+            let place = namespace
+                .as_ref()
+                .map_or_else(|| "at cluster scope".into(), |name| format!("in namespace {name}"));
             format!("the operator may not {verb} {} {place}: {message}", kind.plural())
         }
         KindState::Missing => "there is no such kind; waiting for its definition".into(),

@@ -33,12 +33,13 @@ use tokio::time::Instant;
 pub(crate) use active::{Active, Knowledge};
 pub(crate) use budget::Bucket;
 pub use budget::DeletionBudget;
+pub(crate) use course::Answer;
 pub(crate) use dependencies::{Dependencies, ParentId};
-pub use history::PastSync;
 use history::History;
+pub use history::PastSync;
 pub(crate) use inspect::Debug;
 pub use inspect::{ControllerState, ParentReport};
-pub(crate) use lookup::{CacheLookup, RelatedWatch};
+pub(crate) use lookup::{CacheLookup, RelatedWatch, describe};
 pub use trigger::Trigger;
 
 use crate::cache::Caches;
@@ -64,7 +65,8 @@ pub(crate) struct Runner {
     pub(crate) caches: Caches,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Metrics,
-    pub(crate) events: EventSink,
+    /// Taken away when the operator stops.
+    pub(crate) events: Mutex<Option<EventSink>>,
     pub(crate) fence: Fence,
     pub(crate) pulse: Pulse,
     pub(crate) concurrency: usize,
@@ -78,6 +80,8 @@ pub(crate) struct Runner {
     pub(crate) related: Mutex<BTreeMap<Kind, RelatedWatch>>,
     pub(crate) budget: Mutex<Bucket>,
     pub(crate) loops: Mutex<Loops<FieldPath>>,
+    /// What syncs did, for somebody who steps through them.
+    pub(crate) witness: Mutex<Option<Vec<PastSync>>>,
 }
 
 /// What is kept of a parent between its syncs.

@@ -48,7 +48,8 @@ impl Runner {
         let Ok(turn) = self.fence.begin(parent.uid()) else { return (Outcome::DONE, "other-replica") };
         let triggers = taken.triggers.iter().map(ToString::to_string).collect();
         let request = self.request(&active, parent);
-        let course = Course { runner: self, active: &active, knowledge: &knowledge, id, request, turn, triggers };
+        let course =
+            Course { runner: self, active: &active, knowledge: &knowledge, id, request, turn, triggers };
         course.run().await
     }
 
@@ -64,7 +65,13 @@ impl Runner {
         let kinds = active.controller.children.iter().map(|child| &child.kind);
         let children = kinds.map(|kind| (kind.clone(), self.caches.children_of(kind, uid))).collect();
         let revisions = active.revisions().map_or_else(Vec::new, |kind| self.caches.children_of(&kind, uid));
-        Snapshot { kind: active.controller.parent.clone(), parent, children, revisions, now: self.clock.now() }
+        Snapshot {
+            kind: active.controller.parent.clone(),
+            parent,
+            children,
+            revisions,
+            now: self.clock.now(),
+        }
     }
 
     /// Objects that have a desired child's name and another owner, or none.

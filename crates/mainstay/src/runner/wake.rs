@@ -20,7 +20,11 @@ impl Runner {
         for parent in self.owners(kind, change) {
             self.push_unless(except, &parent, Priority::Normal, || Trigger::Child(reference(change)));
         }
-        let concerned = lock(&self.dependencies).concerned(kind, change.old().map(AsRef::as_ref), change.new().map(AsRef::as_ref));
+        let concerned = lock(&self.dependencies).concerned(
+            kind,
+            change.old().map(AsRef::as_ref),
+            change.new().map(AsRef::as_ref),
+        );
         for parent in concerned {
             self.push_unless(except, &parent, Priority::Normal, || Trigger::Related(reference(change)));
         }
@@ -99,7 +103,10 @@ impl Runner {
 
 fn reference(change: &Change) -> crate::kind::ObjectRef {
     // Only changes of objects come here; `Nothing` was sorted out.
-    change.object().map(|object| object.reference()).unwrap_or_else(|| unreachable!("a change without an object"))
+    change
+        .object()
+        .map(|object| object.reference())
+        .unwrap_or_else(|| unreachable!("a change without an object"))
 }
 
 /// What about a parent changed.
