@@ -77,6 +77,10 @@ impl Walk<'_> {
             ListRule::Atomic => return false,
             ListRule::Set => self.set(desired, live, trail),
             ListRule::Map(keys) => {
+                // Items of equal keys can't be told apart by a path, and what was learned is known by its path.
+                if !self.learned.is_empty() && has_twins(desired, keys) {
+                    return false;
+                }
                 let before = self.changes.len();
                 let aligned = desired.len() == live.len()
                     && desired.iter().zip(live).all(|(a, b)| same_item(keys, a, b));
@@ -88,7 +92,6 @@ impl Walk<'_> {
                         return true;
                     }
                 }
-                // Items of equal keys can't be told apart by a path.
                 if has_twins(desired, keys) {
                     self.changes.truncate(before);
                     return false;

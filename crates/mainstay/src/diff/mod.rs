@@ -30,6 +30,8 @@ mod owned;
 mod path;
 mod path_text;
 mod quantity;
+#[cfg(test)]
+mod tests;
 
 pub use change::Change;
 pub use compare::compare;
