@@ -23,11 +23,12 @@ pub enum Extent {
 const KEPT_BY_SERVER: [&str; 5] =
     ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"];
 
-/// What must change in `old` to become `new`, removals included. [`overlay`](super::overlay) with these changes
-/// makes `new` of `old`.
+/// What must change in `old` to become `new`, removals included. [`overlay`](super::overlay) with these
+/// changes makes `new` of `old`.
 ///
 /// Left out is what the server keeps about the object: `creationTimestamp`, `generation`, `managedFields`,
-/// `resourceVersion` and `uid`. A null field is an absent one. The rules only decide how list items are named.
+/// `resourceVersion` and `uid`. A null field is an absent one. The rules only decide how list items are
+/// named.
 pub fn difference(old: &Value, new: &Value, rules: &Rules, extent: Extent) -> Vec<Change> {
     let mut walk = Walk { extent, changes: Vec::new() };
     walk.value(Some(old), Some(new), rules.root(), &Trail::ROOT);

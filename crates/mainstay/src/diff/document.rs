@@ -1,7 +1,8 @@
-//! The rules of a kind, read from the OpenAPI v3 document that an API server publishes for its group and version.
+//! The rules of a kind, read from the OpenAPI v3 document that an API server publishes for its group and
+//! version.
 //!
-//! Only what decides how objects are compared is kept while the document is read; [`Document::rules`] then follows
-//! a kind's references, each of them once, so that schemas which contain themselves are fine.
+//! Only what decides how objects are compared is kept while the document is read; [`Document::rules`] then
+//! follows a kind's references, each of them once, so that schemas which contain themselves are fine.
 
 use std::collections::BTreeMap;
 use std::fmt;

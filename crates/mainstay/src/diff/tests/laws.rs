@@ -91,7 +91,7 @@ fn object() -> impl Strategy<Value = Value> {
 fn mixed(object: &Value, other: &Value, bits: &mut u64) -> Value {
     *bits = bits.rotate_left(1);
     match (object, other) {
-        _ if *bits & 7 == 0 => other.clone(),
+        _ if bits.is_multiple_of(8) => other.clone(),
         (Value::Object(a), Value::Object(b)) => {
             let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             let mut fields = Map::new();
@@ -99,7 +99,7 @@ fn mixed(object: &Value, other: &Value, bits: &mut u64) -> Value {
                 let value = match (a.get(name), b.get(name)) {
                     (Some(a), Some(b)) => Some(mixed(a, b, bits)),
                     (Some(a), None) => Some(a.clone()),
-                    (None, b) => b.filter(|_| *bits & 3 == 0).cloned(),
+                    (None, b) => b.filter(|_| bits.is_multiple_of(4)).cloned(),
                 };
                 fields.extend(value.map(|value| (name.clone(), value)));
             }
@@ -108,7 +108,7 @@ fn mixed(object: &Value, other: &Value, bits: &mut u64) -> Value {
         (Value::Array(a), Value::Array(b)) => {
             let mut items: Vec<Value> = a.iter().zip(b).map(|(a, b)| mixed(a, b, bits)).collect();
             items.extend(a.iter().skip(b.len()).cloned());
-            if *bits & 16 == 0 {
+            if *bits % 32 < 16 {
                 items.reverse();
             }
             items.into()

@@ -1,6 +1,7 @@
 //! The laws of comparison, its wording, and what real servers make of it.
 
 mod behaviour;
+mod desired;
 mod laws;
 mod paths;
 mod server;
@@ -9,6 +10,11 @@ use serde_json::json;
 
 use super::{Document, Rules};
 use crate::{Kind, Scope};
+
+/// One line each.
+fn lines<T: ToString>(things: impl IntoIterator<Item = T>) -> String {
+    things.into_iter().flat_map(|thing| [thing.to_string(), "\n".to_owned()]).collect()
+}
 
 fn thing() -> Kind {
     Kind::new("example.com/v1", "Thing", "things", Scope::Namespaced)

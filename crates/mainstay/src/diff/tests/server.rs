@@ -9,7 +9,8 @@ use kube::Client;
 use mainstay_apiserver::ApiServer;
 use serde_json::{Value, json};
 
-use super::super::{Change, Desired, Document, Extent, Learned, Ownership, Rules, compare, difference};
+use super::super::{Desired, Document, Extent, Learned, Ownership, Rules, compare, difference};
+use super::lines;
 use crate::{Key, Kind, Scope};
 
 fn client() -> Client {
@@ -23,10 +24,11 @@ async fn rules_of(client: &Client, kind: &Kind) -> Rules {
 }
 
 fn describe(rules: &Rules, places: &[&str]) -> String {
-    places
-        .iter()
-        .map(|place| format!("{place}: {}\n", rules.describe(&place.split(' ').collect::<Vec<_>>())))
-        .collect()
+    lines(
+        places
+            .iter()
+            .map(|place| format!("{place}: {}", rules.describe(&place.split(' ').collect::<Vec<_>>()))),
+    )
 }
 
 #[tokio::test]
@@ -210,10 +212,6 @@ async fn apply(client: &Client, object: &Value) -> Value {
     patch(client, "fieldManager=web-operator&force=true", "application/apply-patch+yaml", object).await
 }
 
-fn lines(changes: &[Change]) -> String {
-    changes.iter().map(|change| format!("{change}\n")).collect()
-}
-
 #[tokio::test]
 async fn what_the_server_makes_of_an_apply_is_learned() {
     let client = client();
@@ -289,7 +287,6 @@ async fn what_is_not_desired_any_more_is_what_an_apply_removes() {
 
     let dropped = Ownership::of(&live, "web-operator", "").paths_not_in(desired.object(), &rules);
     let after = apply(&client, desired.object()).await;
-    let told: String = dropped.iter().map(|path| format!("{path}\n")).collect();
     expect![[r#"
         metadata.annotations.note
         spec.replicas
@@ -298,7 +295,7 @@ async fn what_is_not_desired_any_more_is_what_an_apply_removes() {
         spec.template.spec.containers[name=web].resources.requests.cpu
         spec.template.spec.volumes[name=scratch]
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&lines(dropped));
     expect![[r#"
         metadata.annotations: removed, was {"note":"x"}
         spec.replicas: 2 → 1
@@ -307,5 +304,5 @@ async fn what_is_not_desired_any_more_is_what_an_apply_removes() {
         spec.template.spec.containers[name=web].resources.requests: removed, was {"cpu":"1"}
         spec.template.spec.volumes: removed, was [{"emptyDir":{"sizeLimit":"1Gi"},"name":"scratch"}]
     "#]]
-    .assert_eq(&lines(&difference(&live, &after, &rules, Extent::WithoutStatus)));
+    .assert_eq(&lines(difference(&live, &after, &rules, Extent::WithoutStatus)));
 }
