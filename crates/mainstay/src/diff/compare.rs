@@ -1,7 +1,8 @@
 //! What of a desired object a live one does not have.
 //!
 //! Only fields that are desired are looked at: what others added is theirs. Nothing is allocated where
-//! nothing differs, because this runs for every child in every sync.
+//! nothing differs, because this runs for every child in every sync; only a long list in another order needs an
+//! index, and a rewriting that was learned its path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
