@@ -6,7 +6,8 @@ use std::convert::Infallible;
 
 use serde_json::{Map, Number, Value};
 
-/// Whether two values mean the same: whatever the order of keys, with a null field as an absent one, and `1` as `1.0`.
+/// Whether two values mean the same: whatever the order of keys, with a null field as an absent one, and `1`
+/// as `1.0`.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => same_number(a, b),

@@ -35,8 +35,8 @@ impl Change {
         Self { path: self.path, from: hide(self.from), to: hide(self.to) }
     }
 
-    /// The same change as it may be shown to anybody who may read plans and logs: of a Secret, what it holds is
-    /// hidden, and so is the copy of it that `kubectl apply` keeps in an annotation.
+    /// The same change as it may be shown to anybody who may read plans and logs: of a Secret, what it holds
+    /// is hidden, and so is the copy of it that `kubectl apply` keeps in an annotation.
     #[must_use]
     pub fn showable(self, kind: &Kind) -> Self {
         let secret = kind.group().is_empty() && kind.kind() == "Secret";
@@ -63,8 +63,8 @@ fn holds_secret(path: &FieldPath) -> bool {
     }
 }
 
-/// In one line: `spec.replicas: 2 → 3`, `spec.paused: added true`, `spec.paused: removed, was true`. Long values are
-/// shortened.
+/// In one line: `spec.replicas: 2 → 3`, `spec.paused: added true`, `spec.paused: removed, was true`. Long
+/// values are shortened.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;

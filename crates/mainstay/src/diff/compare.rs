@@ -1,7 +1,8 @@
 //! What of a desired object a live one does not have.
 //!
-//! Only fields that are desired are looked at: what others added is theirs. Nothing is allocated where nothing
-//! differs, because this runs for every child in every sync.
+//! Only fields that are desired are looked at: what others added is theirs. Nothing is allocated where
+//! nothing differs, because this runs for every child in every sync; only a long list in another order needs an
+//! index, and a rewriting that was learned its path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +20,14 @@ const PAIRS_MAX: usize = 256;
 
 /// What a live object must change to be as desired. Empty: it is as desired.
 ///
-/// - Objects are compared field by field, and so are list items with a key; fields and items that only the live
-///   object has are somebody else's. The order of such items doesn't matter, nor that of a set.
+/// - Objects are compared field by field, and so are list items with a key; fields and items that only the
+///   live object has are somebody else's. The order of such items doesn't matter, nor that of a set.
 /// - Lists and maps that the schema calls atomic are compared as a whole.
 /// - Numbers and quantities are compared by value. A desired null is a field that isn't desired.
 /// - Of the object's own metadata only what an author can decide is looked at: name, namespace, labels,
 ///   annotations, owners and finalizers.
+/// - `apiVersion` and `kind` say which object it is, and objects from a list don't carry them: they are not
+///   compared.
 /// - What `learned` knows to be the server's own rewriting is no difference.
 pub fn compare(desired: &Value, live: &Value, rules: &Rules, learned: &Learned) -> Vec<Change> {
     let mut walk = Walk { learned, changes: Vec::new() };
@@ -77,6 +80,11 @@ impl Walk<'_> {
             ListRule::Atomic => return false,
             ListRule::Set => self.set(desired, live, trail),
             ListRule::Map(keys) => {
+                // Items of equal keys can't be told apart by a path, and what was learned is known by its
+                // path.
+                if !self.learned.is_empty() && has_twins(desired, keys) {
+                    return false;
+                }
                 let before = self.changes.len();
                 let aligned = desired.len() == live.len()
                     && desired.iter().zip(live).all(|(a, b)| same_item(keys, a, b));
@@ -88,7 +96,6 @@ impl Walk<'_> {
                         return true;
                     }
                 }
-                // Items of equal keys can't be told apart by a path.
                 if has_twins(desired, keys) {
                     self.changes.truncate(before);
                     return false;

@@ -12,10 +12,10 @@ pub const APPLIED: &str = "mainstay.dev/applied";
 /// A desired child in its canonical form.
 ///
 /// - Null fields are gone: they desire nothing.
-/// - What the server keeps in the metadata is gone, as when a handler returns what it read: it can't be desired, and
-///   would make every sync differ. So is our own annotation.
-/// - What a Secret has in `stringData` is in `data`. The server does the same and forgets the former, so that a
-///   change by somebody else could not be seen.
+/// - What the server keeps in the metadata is gone, as when a handler returns what it read: it can't be
+///   desired, and would make every sync differ. So is our own annotation.
+/// - What a Secret has in `stringData` is in `data`. The server does the same and forgets the former, so that
+///   a change by somebody else could not be seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
     object: Value,

@@ -23,11 +23,12 @@ pub enum Extent {
 const KEPT_BY_SERVER: [&str; 5] =
     ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"];
 
-/// What must change in `old` to become `new`, removals included. [`overlay`](super::overlay) with these changes
-/// makes `new` of `old`.
+/// What must change in `old` to become `new`, removals included. [`overlay`](super::overlay) with these
+/// changes makes `new` of `old`.
 ///
 /// Left out is what the server keeps about the object: `creationTimestamp`, `generation`, `managedFields`,
-/// `resourceVersion` and `uid`. A null field is an absent one. The rules only decide how list items are named.
+/// `resourceVersion` and `uid`. A null field is an absent one. The rules only decide how list items are
+/// named.
 pub fn difference(old: &Value, new: &Value, rules: &Rules, extent: Extent) -> Vec<Change> {
     let mut walk = Walk { extent, changes: Vec::new() };
     walk.value(Some(old), Some(new), rules.root(), &Trail::ROOT);
@@ -115,21 +116,18 @@ fn pairs<'a>(old: &'a [Value], new: &'a [Value], list: &ListRule) -> Option<Vec<
         }
     }
     let mut pairs: Vec<Pair<'a>> = Vec::with_capacity(new.len());
-    let mut added: BTreeSet<Vec<Literal>> = BTreeSet::new();
-    let mut last = None;
+    let mut seen: BTreeSet<Vec<Literal>> = BTreeSet::new();
+    let mut last = 0;
     for item in new {
         let identity = identity(item);
-        if let Some(position) = known.remove(&identity) {
-            if !added.is_empty() || last.is_some_and(|last| last > position) {
-                return None;
-            }
-            last = Some(position);
-            pairs.push((old.get(position), Some(item)));
-        } else if added.insert(identity) {
-            pairs.push((None, Some(item)));
-        } else {
+        let position = known.remove(&identity);
+        // An item that is new comes after all that are not.
+        let place = position.unwrap_or(old.len());
+        if place < last || !seen.insert(identity) {
             return None;
         }
+        last = place;
+        pairs.push((position.and_then(|position| old.get(position)), Some(item)));
     }
     pairs.extend(known.values().map(|position| (old.get(*position), None)));
     Some(pairs)

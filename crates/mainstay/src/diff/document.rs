@@ -1,7 +1,8 @@
-//! The rules of a kind, read from the OpenAPI v3 document that an API server publishes for its group and version.
+//! The rules of a kind, read from the OpenAPI v3 document that an API server publishes for its group and
+//! version.
 //!
-//! Only what decides how objects are compared is kept while the document is read; [`Document::rules`] then follows
-//! a kind's references, each of them once, so that schemas which contain themselves are fine.
+//! Only what decides how objects are compared is kept while the document is read; [`Document::rules`] then
+//! follows a kind's references, each of them once, so that schemas which contain themselves are fine.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -140,8 +141,10 @@ impl Document {
         };
         let schema = self.components.schemas.values().find(|schema| schema.kinds.0.iter().any(is_it))?;
         let mut reading = Reading { document: self, nodes: Vec::new(), known: BTreeMap::new() };
-        let root = reading.place(schema, None);
-        Some(prune(reading.nodes, root))
+        let root = reading.reserve();
+        // An object's own metadata follows rules of its own.
+        reading.fill(root, schema, schema.map_type, |name| name != "metadata");
+        Some(prune(reading.nodes, Place::Node(root)))
     }
 
     /// The schema that a reference means, and its name.
@@ -167,7 +170,7 @@ impl<'a> Reading<'a> {
             Some(Alias::Schema(only)) => self.place(only, map_type),
             None => {
                 let index = self.reserve();
-                self.fill(index, schema, map_type);
+                self.fill(index, schema, map_type, |_| true);
                 Place::Node(index)
             }
         }
@@ -192,7 +195,7 @@ impl<'a> Reading<'a> {
             }
             return place;
         } else {
-            self.fill(index, schema, map_type);
+            self.fill(index, schema, map_type, |_| true);
         }
         Place::Node(index)
     }
@@ -203,10 +206,17 @@ impl<'a> Reading<'a> {
         u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX)
     }
 
-    fn fill(&mut self, index: u32, schema: &'a Schema, map_type: Option<MapType>) {
+    fn fill(
+        &mut self,
+        index: u32,
+        schema: &'a Schema,
+        map_type: Option<MapType>,
+        counts: impl Fn(&str) -> bool,
+    ) {
         let fields = schema
             .properties
             .iter()
+            .filter(|(name, _)| counts(name))
             .map(|(name, property)| (name.as_str().into(), self.place(property, None)))
             .collect();
         let others = schema.additional.as_deref().map_or(Place::Plain, |values| self.place(values, None));

@@ -1,13 +1,14 @@
 //! What the server makes of what it is sent.
 //!
-//! After an apply, whatever in the response differs from what was sent is the server's own rewriting: a default
-//! inside an atomic map, an empty list that is dropped, a webhook's change. [`Learned`] remembers it for that object:
-//! the field, the value sent, and the value that the server made of it. While both are still so, it is no difference.
-//! When another value is desired, or somebody changes the live one to a third, it is a difference again.
+//! After an apply, whatever in the response differs from what was sent is the server's own rewriting: a
+//! default inside an atomic map, an empty list that is dropped, a webhook's change. [`Learned`] remembers it
+//! for that object: the field, the value sent, and the value that the server made of it. While both are still
+//! so, it is no difference. When another value is desired, or somebody changes the live one to a third, it is
+//! a difference again.
 //!
-//! What is remembered is a digest of the three, 16 bytes for each field whatever its size, so no value of a Secret
-//! is kept here. Which rewritings are known can be told at any time: compare with nothing learned, and ask
-//! [`Learned::knows`].
+//! What is remembered is a digest of the three, 16 bytes for each field whatever its size, so no value of a
+//! Secret is kept here. Which rewritings are known can be told at any time: compare with nothing learned, and
+//! ask [`Learned::knows`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,8 +19,8 @@ use super::compare::compare;
 use super::lists::Rules;
 use super::path::FieldPath;
 
-/// Most fields that are remembered for one object. What goes beyond is a difference at every comparison, which
-/// whoever looks for writes without end will find.
+/// Most fields that are remembered for one object. What goes beyond is a difference at every comparison,
+/// which whoever looks for writes without end will find.
 const REWRITINGS_MAX: usize = 1024;
 
 /// What the server makes of what it is sent, for one object. Nearly always empty, and then it costs nothing.

@@ -1,11 +1,12 @@
 //! Which lists are what, which maps are one value, and which strings are quantities, for one kind.
 //!
-//! [`Rules`] hold only what departs from the rule "objects are compared field by field, lists are one value": most
-//! of a schema leaves nothing behind. They are made from an OpenAPI document (see [`Document`](super::Document));
-//! without one, [`Rules::unknown`] guesses. An object's own `metadata` always follows Kubernetes' rules.
+//! [`Rules`] hold only what departs from the rule "objects are compared field by field, lists are one value":
+//! most of a schema leaves nothing behind. They are made from an OpenAPI document (see
+//! [`Document`](super::Document)); without one, [`Rules::unknown`] guesses. An object's own `metadata` always
+//! follows Kubernetes' rules.
 //!
-//! A field that may be a number or a string needs no mark: the server keeps which of the two it was given, and a
-//! port `80` is not the port that is named `"80"`.
+//! A field that may be a number or a string needs no mark: the server keeps which of the two it was given,
+//! and a port `80` is not the port that is named `"80"`.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -114,8 +115,8 @@ static BY_NAME: LazyLock<ListRule> =
     LazyLock::new(|| ListRule::Map([MapKey::new("name", Value::Null)].into()));
 
 impl Rules {
-    /// Nothing is known. Lists whose desired items are all objects with a string `name` are matched by name, all
-    /// other lists are one value.
+    /// Nothing is known. Lists whose desired items are all objects with a string `name` are matched by name,
+    /// all other lists are one value.
     pub fn unknown() -> Self {
         Self { nodes: Arc::default(), root: Place::Unknown }
     }
@@ -236,10 +237,15 @@ impl<'a> Rule<'a> {
         self.part == Part::Metadata
     }
 
-    /// Whether an object's author can wish for this field of its metadata.
+    /// Whether a field says what an object is to be: not which one it is, nor what the server keeps about it.
     pub(super) fn can_be_desired(self, name: &str) -> bool {
-        !self.is_metadata()
-            || self.node().is_some_and(|node| node.fields.iter().any(|(known, _)| **known == *name))
+        match self.part {
+            Part::Object => !matches!(name, "apiVersion" | "kind"),
+            Part::Metadata => {
+                self.node().is_some_and(|node| node.fields.iter().any(|(known, _)| **known == *name))
+            }
+            Part::Inside => true,
+        }
     }
 }
 

@@ -10,12 +10,23 @@
 //! response to an apply ─▶ Learned, or after a restart Ownership
 //! ```
 //!
-//! - [`compare`] looks only at fields that are desired, list items matched as the schema says; it allocates nothing
-//!   where nothing differs.
-//! - [`Learned`] remembers what the server makes of what it is sent, so that it isn't fought. What anybody else
-//!   changes is still seen.
+//! - [`compare`] looks only at fields that are desired, list items matched as the schema says; it allocates
+//!   nothing where nothing differs.
+//! - [`Learned`] remembers what the server makes of what it is sent, so that it isn't fought. What anybody
+//!   else changes is still seen.
 //! - [`Ownership`] tells, from `managedFields`, whether a field is still as we applied it.
 //! - [`difference`] tells everything that differs between two states of an object.
+//!
+//! ```
+//! use mainstay::diff::{Learned, Rules, compare};
+//! use serde_json::json;
+//!
+//! let desired = json!({"spec": {"replicas": 3}});
+//! let live = json!({"spec": {"replicas": 2, "paused": false}});
+//! let changes = compare(&desired, &live, &Rules::unknown(), &Learned::nothing());
+//! assert_eq!(changes[0].to_string(), "spec.replicas: 2 → 3");
+//! assert_eq!(changes.len(), 1);
+//! ```
 
 mod canonical;
 mod change;
@@ -30,6 +41,8 @@ mod owned;
 mod path;
 mod path_text;
 mod quantity;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use canonical::{content_hash, drop_nulls};
 pub use change::Change;

@@ -67,7 +67,8 @@ fn put(target: &mut Value, steps: &[Step], to: Option<&Value>, rule: Rule<'_>) {
     }
 }
 
-/// Goes on in the item that `is_it`, which is added if it isn't there. At the end of the path it becomes the only one.
+/// Goes on in the item that `is_it`, which is added if it isn't there. At the end of the path it becomes the
+/// only one.
 fn put_into(
     list: &mut Vec<Value>,
     rest: &[Step],

@@ -1,9 +1,9 @@
 //! Who owns which fields, from an object's `managedFields`.
 //!
-//! After a restart nothing is learned any more. When the desired child is the one that was applied last and a live
-//! field differs nevertheless, its ownership tells why: if we still own it, the server made that of what we sent;
-//! otherwise somebody changed it. In doubt a field is not ours, because then it is applied again and no change of
-//! anybody is overlooked.
+//! After a restart nothing is learned any more. When the desired child is the one that was applied last and a
+//! live field differs nevertheless, its ownership tells why: if we still own it, the server made that of what
+//! we sent; otherwise somebody changed it. In doubt a field is not ours, because then it is applied again and
+//! no change of anybody is overlooked.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use super::compare::same_item;
 use super::lists::{ListRule, MapKey, Rule, Rules};
 use super::path::{FieldPath, Step, item_like, item_step};
 
-/// A set of fields as the server writes it: a tree whose keys are `f:name`, `k:{"name":"web"}`, `v:"x"` and `i:0`.
-/// An empty object, or one with the key `.`, is a member of the set.
+/// A set of fields as the server writes it: a tree whose keys are `f:name`, `k:{"name":"web"}`, `v:"x"` and
+/// `i:0`. An empty object, or one with the key `.`, is a member of the set.
 type Fields = Map<String, Value>;
 
 /// Which fields of an object one manager owns.
@@ -31,7 +31,8 @@ pub struct Ownership<'a> {
 }
 
 impl<'a> Ownership<'a> {
-    /// What `manager` owns of an object, through the object itself (`""`) or one of its subresources (`"status"`).
+    /// What `manager` owns of an object, through the object itself (`""`) or one of its subresources
+    /// (`"status"`).
     pub fn of(object: &'a Value, manager: &str, subresource: &str) -> Self {
         let mut ownership = Self { applied: Vec::new(), updated: Vec::new(), others: Vec::new() };
         let entries = object.get("metadata").and_then(|metadata| metadata.get("managedFields")?.as_array());
@@ -53,7 +54,8 @@ impl<'a> Ownership<'a> {
         self.applied.is_empty() && self.updated.is_empty()
     }
 
-    /// Whether the manager owns this field. Of something that is owned as a whole, items by position are owned too.
+    /// Whether the manager owns this field. Of something that is owned as a whole, items by position are
+    /// owned too.
     pub fn owns(&self, path: &FieldPath) -> bool {
         self.ours().any(|fields| {
             let mut at = fields;
@@ -67,8 +69,8 @@ impl<'a> Ownership<'a> {
         })
     }
 
-    /// Whether the manager owns everything that this difference between desired and live would put there: then it is
-    /// what the server made of it, and nobody else's doing.
+    /// Whether the manager owns everything that this difference between desired and live would put there:
+    /// then it is what the server made of it, and nobody else's doing.
     pub fn owns_change(&self, change: &Change, rules: &Rules) -> bool {
         let mut rule = rules.root();
         let mut at: Vec<&Fields> = self.ours().collect();
@@ -82,8 +84,9 @@ impl<'a> Ownership<'a> {
         change.to.as_ref().is_some_and(|to| owns_value(&at, to, rule))
     }
 
-    /// The fields that are ours by apply and that `desired` doesn't name any more: what applying it would remove.
-    /// What somebody else owns too would stay, and is left out. Of an item that goes as a whole, only the item is named.
+    /// The fields that are ours by apply and that `desired` doesn't name any more: what applying it would
+    /// remove. What somebody else owns too would stay, and is left out. Of an item that goes as a whole, only
+    /// the item is named.
     pub fn paths_not_in(&self, desired: &Value, rules: &Rules) -> Vec<FieldPath> {
         let mut dropped = Vec::new();
         let others: Vec<&Fields> = self.others.iter().chain(&self.updated).copied().collect();
@@ -100,7 +103,8 @@ fn is_member(fields: &Fields) -> bool {
     fields.is_empty() || fields.contains_key(".")
 }
 
-/// What a set says of one step. Keys are looked up as the server most likely spells them, and else read one by one.
+/// What a set says of one step. Keys are looked up as the server most likely spells them, and else read one
+/// by one.
 fn child<'a>(fields: &'a Fields, step: &Step) -> Option<&'a Fields> {
     let (prefix, wanted) = match step {
         Step::Field(name) => return fields.get(&format!("f:{name}"))?.as_object(),

@@ -1,8 +1,8 @@
 //! Where a field is inside an object.
 //!
-//! A [`FieldPath`] names list items as the schema does: by key, by value or by position. Two paths are equal when
-//! they name the same field, whatever the order of the list they go through. While an object is walked the path is
-//! a [`Trail`] of borrowed steps on the stack; it is written down only where something is found.
+//! A [`FieldPath`] names list items as the schema does: by key, by value or by position. Two paths are equal
+//! when they name the same field, whatever the order of the list they go through. While an object is walked
+//! the path is a [`Trail`] of borrowed steps on the stack; it is written down only where something is found.
 
 use std::collections::BTreeMap;
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::path::{FieldPath, Literal, Step};
 
-/// As people write it: `spec.template.spec.containers[name=web].image`, `metadata.annotations["a.b/c"]`, `args[2]`.
-/// The object itself is `.`.
+/// As people write it: `spec.template.spec.containers[name=web].image`, `metadata.annotations["a.b/c"]`,
+/// `args[2]`. The object itself is `.`.
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_root() {
