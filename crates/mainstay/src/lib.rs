@@ -6,6 +6,8 @@ pub mod config;
 pub mod events;
 mod kind;
 pub mod metrics;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod serve;
 
 pub use config::Config;
