@@ -19,6 +19,8 @@ pub mod readiness;
 mod record;
 pub mod replicas;
 mod runner;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod serve;
 mod snapshot;
 pub mod stability;
