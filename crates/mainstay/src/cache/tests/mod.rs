@@ -1,0 +1,3 @@
+//! Caches against the API server in process, with faults between them.
+
+mod memory;
