@@ -27,8 +27,12 @@ const LOST_PLACES_MAX: u32 = 2;
 pub(super) enum Attempt {
     StreamedList,
     /// In pages, or in one piece.
-    Pages { limited: bool },
-    Changes { from: String },
+    Pages {
+        limited: bool,
+    },
+    Changes {
+        from: String,
+    },
 }
 
 impl Attempt {
@@ -74,7 +78,9 @@ pub(super) enum Finding {
     Usual,
     /// Something is wrong that may pass.
     Trouble,
-    Forbidden { message: String },
+    Forbidden {
+        message: String,
+    },
     /// There is no such kind.
     Missing,
 }

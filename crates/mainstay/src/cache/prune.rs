@@ -52,8 +52,7 @@ impl Prune {
             let names = names(&path)?;
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let needed = match *names.as_slice() {
-                ["*" | "apiVersion" | "kind" | "metadata"] => true,
-                ["metadata" | "*", "*"] => true,
+                ["*" | "apiVersion" | "kind" | "metadata"] | ["metadata" | "*", "*"] => true,
                 ["metadata" | "*", field, ..] => NEEDED.contains(&field),
                 _ => false,
             };
@@ -85,8 +84,7 @@ impl Prune {
 fn names(path: &str) -> Result<Vec<String>, PruneError> {
     let not_a_pointer = || PruneError::NotAPointer { path: path.to_owned() };
     let rest = path.strip_prefix('/').ok_or_else(not_a_pointer)?;
-    let names: Vec<String> =
-        rest.split('/').map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+    let names: Vec<String> = rest.split('/').map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
     if names.iter().any(String::is_empty) {
         return Err(not_a_pointer());
     }

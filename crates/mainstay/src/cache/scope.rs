@@ -99,7 +99,8 @@ mod tests {
     fn two_users_get_what_satisfies_both() {
         let labels: Selector = "app=web".parse().unwrap();
         let first = selection(WatchScope::namespace("a").labelled(labels.clone()), &["/data"], true);
-        let second = selection(WatchScope::namespace("b").labelled(labels.clone()), &["/data", "/status"], false);
+        let second =
+            selection(WatchScope::namespace("b").labelled(labels.clone()), &["/data", "/status"], false);
         let both = selection(WatchScope::all().labelled(labels), &["/data"], false);
         assert_eq!(first.both(&second), both);
         assert_eq!(second.both(&first), both);

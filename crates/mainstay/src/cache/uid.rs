@@ -59,7 +59,8 @@ mod tests {
     fn usual_uid_takes_no_heap_and_others_stay_text() {
         let usual = "00112233-4455-6677-8899-aabbccddeeff";
         assert_eq!(Uid::from(usual).heap_bytes(), 0);
-        for other in [&usual.to_uppercase(), "x", "", "00112233-4455-6677-8899-aabbccddeef-", &"é".repeat(18)] {
+        for other in [&usual.to_uppercase(), "x", "", "00112233-4455-6677-8899-aabbccddeef-", &"é".repeat(18)]
+        {
             assert_eq!(Uid::from(other), Uid::Text(other.into()));
         }
     }

@@ -45,7 +45,12 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    pub(super) fn new(client: kube::Client, cache: Arc<KindCache>, listeners: Arc<Listeners>, rng: Rng) -> Self {
+    pub(super) fn new(
+        client: kube::Client,
+        cache: Arc<KindCache>,
+        listeners: Arc<Listeners>,
+        rng: Rng,
+    ) -> Self {
         let Wanted { version, selection } = cache.wanted.borrow().clone();
         Self {
             client,

@@ -17,8 +17,8 @@ use super::object::{Header, Object, Span};
 use super::prune::{Fate, Places, Prune};
 use crate::kind::{Key, Kind};
 
-/// Deeper text is refused, since parsers of JSON stop at 128.
-const DEPTH_MAX: usize = 120;
+/// Deeper text is refused, since the parser of trees and types stops at 128.
+const DEPTH_MAX: usize = 127;
 
 /// Why an object cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -202,7 +202,8 @@ impl Metadata {
         let value = &out[start..];
         let whole = span(start, out.len());
         // Servers write uids and versions without characters that JSON escapes.
-        let inside_quotes = if value.starts_with('"') { span(start + 1, out.len() - 1) } else { Span::default() };
+        let inside_quotes =
+            if value.starts_with('"') { span(start + 1, out.len() - 1) } else { Span::default() };
         match name {
             "name" => self.name = serde_json::from_str(value)?,
             "namespace" => self.namespace = serde_json::from_str(value)?,

@@ -23,7 +23,10 @@ fn events_are_read_whatever_comes_first() {
     check(&format!(r#"{{"type":"ADDED","object":{object}}}"#), &expect!["Event(Seen(Thing.v1 a @7))"]);
     check(&format!(r#"{{"type":"MODIFIED","object":{object}}}"#), &expect!["Event(Seen(Thing.v1 a @7))"]);
     check(&format!(r#"{{"type":"DELETED","object":{object}}}"#), &expect!["Event(Gone(Thing.v1 a @7))"]);
-    check(&format!(r#"{{"object":{object},"more":1,"type":"ADDED"}}"#), &expect!["Event(Seen(Thing.v1 a @7))"]);
+    check(
+        &format!(r#"{{"object":{object},"more":1,"type":"ADDED"}}"#),
+        &expect!["Event(Seen(Thing.v1 a @7))"],
+    );
     check(&format!(r#"{{"type":"NOVEL","object":{object}}}"#), &expect!["Unknown"]);
     check(r#"{"type":"ADDED","object":{"metadata":{}}}"#, &expect!["Unreadable(Nameless)"]);
 }
@@ -44,11 +47,16 @@ fn bookmarks_tell_whether_the_list_is_over() {
 fn errors_are_no_events() {
     check(
         r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old","details":{"retryAfterSeconds":3}}}"#,
-        &expect![[r#"Refused(Refusal { code: 410, reason: "Expired", message: "too old", retry_after: Some(3s) })"#]],
+        &expect![[
+            r#"Refused(Refusal { code: 410, reason: "Expired", message: "too old", retry_after: Some(3s) })"#
+        ]],
     );
     check("<html>", &expect!["error: expected value at line 1 column 1"]);
     check(r#"{"type":"ADDED"}"#, &expect!["error: missing field `object` at line 1 column 16"]);
-    check(r#"{"type":"ADDED","object":{"me"#, &expect!["error: EOF while parsing a string at line 1 column 29"]);
+    check(
+        r#"{"type":"ADDED","object":{"me"#,
+        &expect!["error: EOF while parsing a string at line 1 column 29"],
+    );
 }
 
 #[test]

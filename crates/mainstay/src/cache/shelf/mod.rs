@@ -288,7 +288,8 @@ impl Shelf {
                 self.index.mark(&key, self.epoch);
             }
             let epoch = self.epoch;
-            self.graves.retain(|_, grave| grave.epoch == epoch || (revision != 0 && grave.revision > revision));
+            self.graves
+                .retain(|_, grave| grave.epoch == epoch || (revision != 0 && grave.revision > revision));
         }
         for key in self.index.unmarked(self.epoch, revision) {
             changes.push(self.remove(&key, Departure::Object));

@@ -210,7 +210,8 @@ fn wider_list_replaces_the_text_of_unchanged_objects_without_a_change() {
 #[test]
 fn versions_that_are_no_numbers_are_taken_as_they_come() {
     let version = |version: &str| {
-        let value = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": version}});
+        let value =
+            json!({"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": version}});
         Object::from_value(&kind(), &value).unwrap()
     };
     let mut shelf = Shelf::default();

@@ -125,7 +125,8 @@ fn text_that_no_parser_would_take_is_refused_by_name() {
 #[test]
 fn misfit_names_the_field() {
     let mut value = full();
-    value["spec"] = json!({"selector": {}, "template": {"spec": {"containers": [{"name": "a"}, {"name": 7}]}}});
+    value["spec"] =
+        json!({"selector": {}, "template": {"spec": {"containers": [{"name": "a"}, {"name": 7}]}}});
     let object = with(&[], false, &value.to_string()).unwrap();
     let error = object.parse::<k8s_openapi::api::apps::v1::Deployment>().unwrap_err();
     assert_eq!(error.field, "spec.template.spec.containers[1].name");
