@@ -102,12 +102,15 @@ impl Refusal {
     pub(super) fn read(code: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
         const TEXT_MAX: usize = 200;
         let status: Option<Status> = serde_json::from_slice(body).ok();
-        let mut refusal = status.map(Self::from).unwrap_or_else(|| Self {
-            code,
-            reason: String::new(),
-            message: String::from_utf8_lossy(body).trim().chars().take(TEXT_MAX).collect(),
-            retry_after: None,
-        });
+        let mut refusal = status.map_or_else(
+            || Self {
+                code,
+                reason: String::new(),
+                message: String::from_utf8_lossy(body).trim().chars().take(TEXT_MAX).collect(),
+                retry_after: None,
+            },
+            Self::from,
+        );
         refusal.code = code;
         refusal.retry_after = retry_after.or(refusal.retry_after);
         refusal

@@ -182,8 +182,9 @@ impl Caches {
 
     /// How all watches are doing, in the order of their kinds.
     pub fn reports(&self) -> Vec<KindReport> {
-        let entries = self.0.entries();
-        entries.kinds.values().map(|entry| entry.cache.report(entry.users)).collect()
+        let caches: Vec<_> =
+            self.0.entries().kinds.values().map(|entry| (entry.cache.clone(), entry.users)).collect();
+        caches.iter().map(|(cache, users)| cache.report(*users)).collect()
     }
 }
 

@@ -52,8 +52,7 @@ impl Prune {
             let names = names(&path)?;
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let needed = match *names.as_slice() {
-                ["*" | "apiVersion" | "kind" | "metadata"] => true,
-                ["metadata" | "*", "*"] => true,
+                ["*" | "apiVersion" | "kind" | "metadata"] | ["metadata" | "*", "*"] => true,
                 ["metadata" | "*", field, ..] => NEEDED.contains(&field),
                 _ => false,
             };

@@ -17,8 +17,8 @@ use super::object::{Header, Object, Span};
 use super::prune::{Fate, Places, Prune};
 use crate::kind::{Key, Kind};
 
-/// Deeper text is refused, since parsers of JSON stop at 128.
-const DEPTH_MAX: usize = 120;
+/// Deeper text is refused, since the parser of trees and types stops at 128.
+const DEPTH_MAX: usize = 127;
 
 /// Why an object cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -74,7 +74,7 @@ impl Executor<'_> {
                 self.take_in(&step.object.kind, &answer);
                 let owned = Ownership::of(&live, &self.api.manager, "");
                 if live["metadata"]["uid"] == uid_of(&step.body)
-                    && step.changes.iter().all(|change| owned.owns_change(change, rules))
+                    && step.body.changes.iter().all(|change| owned.owns_change(change, rules))
                 {
                     memory.learn(&live, &step.body.value, rules);
                     return Ok(Some(Outcome::NotNeeded));

@@ -91,7 +91,7 @@ pub(super) fn settle(wanted: Wanted, standing: Standing, draft: &mut Draft) {
                 uid: live.uid().to_owned(),
                 resource_version: live.resource_version().to_owned(),
             };
-            let body = Body { value: wanted.value, precondition };
+            let body = Body::new(wanted.value, precondition);
             draft.steps.push(Step {
                 action: Action::Apply,
                 object: wanted.object,
@@ -190,12 +190,12 @@ fn controller_of(object: &Object) -> Option<String> {
 }
 
 pub(super) fn create(wanted: Wanted) -> Step {
-    let body = Body { value: wanted.value, precondition: Precondition::Absent };
+    let body = Body::new(wanted.value, Precondition::Absent);
     Step { action: Action::Create, object: wanted.object, reason: Reason::Missing, changes: Vec::new(), body }
 }
 
 pub(super) fn apply(wanted: Wanted, live: &Object, reason: Reason, changes: Vec<Change>) -> Step {
-    let body = Body { value: wanted.value, precondition: Precondition::Uid(live.uid().to_owned()) };
+    let body = Body::new(wanted.value, Precondition::Uid(live.uid().to_owned()));
     Step { action: Action::Apply, object: wanted.object, reason, changes, body }
 }
 
@@ -204,7 +204,7 @@ fn replace(wanted: Wanted, live: &Object, reason: Reason, changes: Vec<Change>) 
         uid: live.uid().to_owned(),
         resource_version: live.resource_version().to_owned(),
     };
-    let body = Body { value: wanted.value, precondition };
+    let body = Body::new(wanted.value, precondition);
     Step { action: Action::Replace, object: wanted.object, reason, changes, body }
 }
 
@@ -214,6 +214,6 @@ pub(super) fn delete(
     reason: Reason,
     changes: Vec<Change>,
 ) -> Step {
-    let body = Body { value: Value::Null, precondition: Precondition::Uid(live.uid().to_owned()) };
+    let body = Body::new(Value::Null, Precondition::Uid(live.uid().to_owned()));
     Step { action: Action::Delete, object, reason, changes, body }
 }

@@ -117,7 +117,7 @@ impl Situation<'_> {
             uid: parent.uid().to_owned(),
             resource_version: parent.resource_version().to_owned(),
         };
-        let body = Body { value: json!({"metadata": metadata}), precondition };
+        let body = Body::new(json!({"metadata": metadata}), precondition);
         Step { action, object: self.snapshot.parent_ref(), reason, changes: Vec::new(), body }
     }
 
@@ -250,6 +250,7 @@ fn decide(situation: &Situation<'_>, response: &SyncResponse, delete_others: boo
     plan.steps = draft.steps;
     plan.waiting = draft.waiting;
     place_status(situation, response, &mut plan);
+    plan.steps.iter_mut().for_each(Step::hide_secrets);
     plan
 }
 
@@ -272,6 +273,6 @@ fn release(object: ObjectRef, live: &Object, uid: &str) -> Step {
         uid: live.uid().to_owned(),
         resource_version: live.resource_version().to_owned(),
     };
-    let body = Body { value: json!({"metadata": {"ownerReferences": others}}), precondition };
+    let body = Body::new(json!({"metadata": {"ownerReferences": others}}), precondition);
     Step { action: Action::Release, object, reason: Reason::Orphaned, changes: Vec::new(), body }
 }

@@ -50,7 +50,7 @@ pub(super) fn plan_revisions(
             object: object(&Key::namespaced(namespace, &name)),
             reason: Reason::NewRevision,
             changes: Vec::new(),
-            body: Body { value, precondition },
+            body: Body::new(value, precondition),
         });
     }
     let total = known.len() + usize::from(current.is_none());

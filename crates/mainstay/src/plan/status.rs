@@ -66,7 +66,7 @@ pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
         metadata["namespace"] = json!(namespace);
     }
     let value = json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "status": desired});
-    let body = Body { value, precondition: Precondition::Uid(parent.uid().to_owned()) };
+    let body = Body::new(value, Precondition::Uid(parent.uid().to_owned()));
     let object = of.snapshot.parent_ref();
     Some(Step { action: Action::WriteStatus, object, reason: Reason::StatusChanged, changes, body })
 }

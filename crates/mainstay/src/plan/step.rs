@@ -19,7 +19,7 @@ pub struct Step {
     pub object: ObjectRef,
     /// Why.
     pub reason: Reason,
-    /// The fields that differ, with their old and new values. Values of Secrets are left out.
+    /// The fields that differ, with their old and new values. Values of Secrets are hidden.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// What is sent.
@@ -151,6 +151,23 @@ impl Reason {
 pub(crate) struct Body {
     pub(crate) value: Value,
     pub(crate) precondition: Precondition,
+    /// The step's changes with nothing hidden. They never leave the process.
+    pub(crate) changes: Vec<Change>,
+}
+
+impl Body {
+    pub(crate) fn new(value: Value, precondition: Precondition) -> Self {
+        Self { value, precondition, changes: Vec::new() }
+    }
+}
+
+impl Step {
+    /// Hides what only those may see who may read the object.
+    pub(crate) fn hide_secrets(&mut self) {
+        self.body.changes = self.changes.clone();
+        let kind = &self.object.kind;
+        self.changes = std::mem::take(&mut self.changes).into_iter().map(|change| change.showable(kind)).collect();
+    }
 }
 
 /// What must be true of the object, or else nothing is written.

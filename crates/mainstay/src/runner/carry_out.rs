@@ -152,7 +152,8 @@ impl Course<'_> {
         if plan.steps.iter().any(|step| step.action == Action::WriteStatus) {
             return executed;
         }
-        if let Some(step) = self.plan_status(status, &plan.waiting, &state.memory) {
+        if let Some(mut step) = self.plan_status(status, &plan.waiting, &state.memory) {
+            step.hide_secrets();
             let outcome = self.execute_step(&step, &mut state.memory).await;
             executed.wrote = outcome == StepOutcome::Done;
             executed.outcomes.push(told(&outcome));

@@ -73,8 +73,9 @@ fn writes_of(step: &Step) -> Vec<Write<FieldPath>> {
     let write = |what| Write { object: step.object.clone(), what };
     match step.action {
         Action::Create => vec![write(Wrote::Created)],
-        Action::Delete if step.changes.is_empty() => vec![write(Wrote::Deleted)],
+        Action::Delete if step.body.changes.is_empty() => vec![write(Wrote::Deleted)],
         _ => step
+            .body
             .changes
             .iter()
             .map(|change| {

@@ -22,8 +22,8 @@ impl Runner {
         }
         let concerned = lock(&self.dependencies).concerned(
             kind,
-            change.old().map(AsRef::as_ref),
-            change.new().map(AsRef::as_ref),
+            change.before().map(AsRef::as_ref),
+            change.now().map(AsRef::as_ref),
         );
         for parent in concerned {
             self.push_unless(except, &parent, Priority::Normal, || Trigger::Related(reference(change)));
@@ -78,7 +78,7 @@ impl Runner {
     /// The parents that own, or owned, a child.
     fn owners(&self, kind: &Kind, change: &Change) -> Vec<ParentId> {
         let mut owners = Vec::new();
-        for object in [change.old(), change.new()].into_iter().flatten() {
+        for object in [change.before(), change.now()].into_iter().flatten() {
             if object.controller_uid().is_none() {
                 continue;
             }

@@ -46,7 +46,7 @@ impl Change {
     }
 
     /// The object before.
-    pub fn old(&self) -> Option<&Arc<Object>> {
+    pub fn before(&self) -> Option<&Arc<Object>> {
         match self {
             Self::Updated { old, .. } | Self::Deleted { old, .. } => Some(old),
             Self::Nothing | Self::Added { .. } => None,
@@ -54,7 +54,7 @@ impl Change {
     }
 
     /// The object now.
-    pub fn new(&self) -> Option<&Arc<Object>> {
+    pub fn now(&self) -> Option<&Arc<Object>> {
         match self {
             Self::Added { new } | Self::Updated { new, .. } => Some(new),
             Self::Nothing | Self::Deleted { .. } => None,
@@ -63,6 +63,6 @@ impl Change {
 
     /// The newest form of the object that the change speaks of.
     pub fn object(&self) -> Option<&Arc<Object>> {
-        self.new().or_else(|| self.old())
+        self.now().or_else(|| self.before())
     }
 }

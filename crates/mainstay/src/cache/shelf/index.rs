@@ -34,13 +34,11 @@ impl Index {
     pub(super) fn insert(&mut self, object: Arc<Object>) -> Option<Arc<Object>> {
         self.json_bytes += object.json().len();
         self.object_bytes += object.allocated_bytes();
-        let old = match self.slots.get_mut(object.key()) {
-            Some(slot) => Some(std::mem::replace(&mut slot.object, object.clone())),
-            None => {
-                self.slots.insert(object.key().clone(), Slot { object: object.clone(), epoch: 0 });
-                None
-            }
-        };
+        let held = self.slots.get_mut(object.key());
+        let old = held.map(|slot| std::mem::replace(&mut slot.object, object.clone()));
+        if old.is_none() {
+            self.slots.insert(object.key().clone(), Slot { object: object.clone(), epoch: 0 });
+        }
         if let Some(old) = &old {
             self.uncount(old);
             // With the same owner the entry among its children is replaced below.

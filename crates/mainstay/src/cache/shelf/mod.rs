@@ -115,7 +115,14 @@ impl Shelf {
 
     /// Takes in the answer to an own write. The watch's echo of it will change nothing.
     pub(crate) fn own_write(&mut self, object: Object) -> Change {
-        self.seen(object)
+        let change = self.seen(object);
+        if let Change::Updated { old, new } = &change
+            && old.uid() != new.uid()
+        {
+            // The watch has still to tell the end of the one before.
+            self.dig_grave(old.uid(), old.revision(), false);
+        }
+        change
     }
 
     /// Notes that we deleted an object and that it is gone at once. `revision` is the newest one of it that we know.
@@ -142,7 +149,7 @@ impl Shelf {
         // A return could not be told from the past without a revision.
         let blind = may_return && revision == 0;
         if !told && !blind {
-            self.graves.insert(Uid::from(uid), Grave { revision, may_return, epoch: 0 });
+            self.dig_grave(uid, revision, may_return);
         }
         match held {
             Some(old) => {
@@ -151,6 +158,12 @@ impl Shelf {
             }
             None => Change::Nothing,
         }
+    }
+
+    fn dig_grave(&mut self, uid: &str, revision: u64, may_return: bool) {
+        // A list that is being read may have shown it before, and be older than this.
+        let epoch = if self.listing.is_some() { self.epoch } else { 0 };
+        self.graves.insert(Uid::from(uid), Grave { revision, may_return, epoch });
     }
 
     /// Whether we know that this version is of the past. Forgets a grave that has become wrong.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use serde_json::json;
 
 use super::*;
 use crate::kind::{Kind, Scope};
@@ -80,13 +79,16 @@ struct World {
     ours: BTreeMap<u64, u64>,
 }
 
+thread_local! {
+    static KIND: Kind = Kind::new("v1", "Thing", "things", Scope::Namespaced);
+}
+
 fn object(entry: &Entry, revision: usize) -> Object {
-    let kind = Kind::new("v1", "Thing", "things", Scope::Namespaced);
-    let value = json!({"metadata": {
-        "name": NAMES[entry.name], "namespace": "n", "uid": entry.uid.to_string(),
-        "resourceVersion": revision.to_string(),
-    }});
-    Object::from_value(&kind, &value).unwrap()
+    let (name, uid) = (NAMES[entry.name], entry.uid);
+    let json = format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"n","uid":"{uid}","resourceVersion":"{revision}"}}}}"#
+    );
+    KIND.with(|kind| Object::read(kind, json.as_bytes())).unwrap()
 }
 
 impl World {
