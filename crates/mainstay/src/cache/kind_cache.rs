@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
+use super::own::InFlight;
 use super::scope::Selection;
 use super::shelf::Shelf;
 use super::state::{Counts, KindReport, KindState};
@@ -60,6 +61,14 @@ pub(super) struct Status {
     pub(super) listed: u64,
 }
 
+/// Which version of which object an answer has shown.
+pub(super) struct Written {
+    pub(super) uid: String,
+    pub(super) resource_version: String,
+    /// Whether it is in the scope of the watch.
+    pub(super) kept: bool,
+}
+
 /// What all users of one kind share.
 #[derive(Debug)]
 pub(super) struct KindCache {
@@ -68,6 +77,7 @@ pub(super) struct KindCache {
     pub(super) status: watch::Sender<Status>,
     pub(super) wanted: watch::Sender<Wanted>,
     pub(super) counts: Counts,
+    pub(super) in_flight: InFlight,
 }
 
 impl KindCache {
@@ -78,6 +88,7 @@ impl KindCache {
             status: watch::Sender::new(Status { state: KindState::Starting, listed: 0 }),
             wanted: watch::Sender::new(Wanted { version: 1, selection }),
             counts: Counts::new(),
+            in_flight: InFlight::default(),
         }
     }
 
@@ -104,12 +115,15 @@ impl KindCache {
         self.wanted.borrow().version
     }
 
-    pub(super) fn own_write(&self, response: &[u8]) -> Result<Change, Unreadable> {
+    /// Takes in the answer to an own write.
+    pub(super) fn own_write(&self, response: &[u8]) -> Result<(Written, Change), Unreadable> {
         let selection = self.wanted.borrow().selection.clone();
         let object = wire::read_object(&Shape::new(&self.kind, &selection.options), response)?;
-        let inside = selection.scope.contains(&object);
+        let kept = selection.scope.contains(&object);
+        let (uid, resource_version) = (object.uid().to_owned(), object.resource_version().to_owned());
         let mut shelf = self.write();
-        Ok(if inside { shelf.own_write(object) } else { shelf.own_departure(&object) })
+        let change = if kept { shelf.own_write(object) } else { shelf.own_departure(&object) };
+        Ok((Written { uid, resource_version, kept }, change))
     }
 
     pub(super) fn own_delete(&self, object: &Object) -> Change {

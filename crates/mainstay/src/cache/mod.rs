@@ -20,6 +20,7 @@ mod course;
 mod kind_cache;
 mod lines;
 mod object;
+mod own;
 mod parts;
 mod prune;
 mod request;
@@ -36,12 +37,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fastrand::Rng;
-use serde::Deserialize;
 use tokio::task::AbortHandle;
 
 use crate::kind::{Key, Kind};
 use kind_cache::{KindCache, Listeners};
 pub use object::{Object, Owner, ParseError};
+pub use own::OwnWrite;
 pub use prune::{Prune, PruneError};
 use scope::Selection;
 pub use scope::{Options, WatchScope};
@@ -95,7 +96,7 @@ impl Caches {
     }
 
     /// Calls `listener` with every change that a watch brings, until the subscription is dropped. Own writes are not
-    /// among them, nor their echo; see [`own_write`](Self::own_write).
+    /// among them, nor their echo: whoever writes knows who else must learn of it. See [`begin_write`](Self::begin_write).
     ///
     /// The listener is called within the watch's task: it must not block, and may read the caches.
     pub fn subscribe(&self, listener: impl Fn(&Kind, &Change) + Send + Sync + 'static) -> Subscription {
@@ -150,29 +151,30 @@ impl Caches {
         cache.map(|cache| cache.read().list(namespace, selector)).unwrap_or_default()
     }
 
-    /// Takes in the server's answer to our own create, update, patch or apply, so that the next read sees it. The
-    /// watch's echo will be [`Change::Nothing`]. Listeners are not told: whoever writes knows who else must learn of
-    /// the returned change.
+    /// Announces that we are about to write an object. What the write changes is given to the writer, and to nobody
+    /// else, when the returned value is told of the answer; until then other changes of the object wait as well.
+    ///
+    /// ```no_run
+    /// # async fn example(caches: mainstay::cache::Caches, kind: mainstay::Kind, key: mainstay::Key) {
+    /// # async fn send() -> Result<Vec<u8>, std::io::Error> { unimplemented!() }
+    /// let write = caches.begin_write(&kind, &key);
+    /// if let Ok(response) = send().await {
+    ///     // From here on every read sees the write.
+    ///     let change = write.written(&response);
+    /// }
+    /// # }
+    /// ```
+    pub fn begin_write(&self, kind: &Kind, key: &Key) -> OwnWrite {
+        OwnWrite::begin(self.0.cache(kind), self.0.listeners.clone(), key)
+    }
+
+    /// Takes in the server's answer to a write that could not be announced, because the server chose the name.
+    /// If the watch was faster, listeners were told and the change is [`Change::Nothing`].
     pub fn own_write(&self, kind: &Kind, response: &[u8]) -> Result<Change, Unreadable> {
         match self.0.cache(kind) {
-            Some(cache) => cache.own_write(response),
+            Some(cache) => Ok(cache.own_write(response)?.1),
             None => Ok(Change::Nothing),
         }
-    }
-
-    /// Takes in the server's answer to our own delete of `object`: it is gone at once, or it is as the answer shows it
-    /// because finalizers or a grace period hold it.
-    pub fn own_delete(&self, object: &Object, response: &[u8]) -> Result<Change, Unreadable> {
-        if still_exists(response).map_err(Unreadable::Json)? {
-            self.own_write(object.kind(), response)
-        } else {
-            Ok(self.own_gone(object))
-        }
-    }
-
-    /// Takes in that `object` no longer exists: the server said 404 to a request for it, or 409 because of its uid.
-    pub fn own_gone(&self, object: &Object) -> Change {
-        self.0.cache(object.kind()).map_or(Change::Nothing, |cache| cache.own_delete(object))
     }
 
     /// How the watch of a kind is doing, unless nobody watches it.
@@ -192,28 +194,6 @@ impl fmt::Debug for Caches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.entries().kinds.keys()).finish()
     }
-}
-
-/// Whether the answer to a delete shows an object that is only marked. Some kinds answer with the object though it is
-/// gone; the others then answer with a `Status`.
-fn still_exists(response: &[u8]) -> Result<bool, serde_json::Error> {
-    #[derive(Deserialize)]
-    struct Answer {
-        kind: String,
-        #[serde(default)]
-        metadata: Metadata,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(default, rename_all = "camelCase")]
-    struct Metadata {
-        deletion_timestamp: Option<String>,
-        deletion_grace_period_seconds: Option<i64>,
-        finalizers: Option<Vec<String>>,
-    }
-    let Answer { kind, metadata } = serde_json::from_slice(response)?;
-    let held = metadata.deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0)
-        || metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty());
-    Ok(kind != "Status" && metadata.deletion_timestamp.is_some() && held)
 }
 
 /// Keeps a kind watched as long as it lives.

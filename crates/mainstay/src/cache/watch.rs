@@ -11,7 +11,6 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tokio::time::{Instant, timeout};
 
-use super::Unreadable;
 use super::course::{Attempt, Course, Failure, Finding, render_chain};
 use super::kind_cache::{KindCache, Listeners, Wanted};
 use super::lines::{self, Line, Lines, Refusal};
@@ -20,6 +19,7 @@ use super::scope::Selection;
 use super::shelf::{Event, Relist};
 use super::state::{KindState, count};
 use super::wire::Shape;
+use super::{Change, Unreadable};
 
 /// How long an answer may take to begin, or a page to arrive.
 const ANSWER_MAX: Duration = Duration::from_mins(1);
@@ -154,7 +154,7 @@ impl Watcher {
         self.cache.status.send_modify(|status| status.listed = 0);
         let changes = self.cache.write().end_of_kind();
         for change in changes {
-            self.listeners.tell(&self.cache.kind, &change);
+            tell(&self.cache, &self.listeners, change);
         }
     }
 
@@ -190,7 +190,7 @@ impl Watcher {
             let mut take = |item: Result<_, Unreadable>| match item {
                 Ok(object) => {
                     let change = cache.write().item(object);
-                    listeners.tell(&cache.kind, &change);
+                    tell(cache, listeners, change);
                 }
                 Err(error) => unreadable(cache, &error),
             };
@@ -245,7 +245,7 @@ impl Watcher {
                     self.course.heard(object.resource_version());
                 }
                 let change = self.cache.write().apply_event(event);
-                self.listeners.tell(&self.cache.kind, &change);
+                tell(&self.cache, &self.listeners, change);
             }
             Line::Bookmark { version, ends_list: true } if *listing => {
                 *listing = false;
@@ -280,12 +280,22 @@ impl Watcher {
         self.relist = Relist::CatchUp;
         count(&self.cache.counts.lists);
         for change in changes {
-            self.listeners.tell(&self.cache.kind, &change);
+            tell(&self.cache, &self.listeners, change);
         }
         self.cache.status.send_modify(|status| {
             status.state = KindState::Live;
             status.listed = self.version;
         });
+    }
+}
+
+/// Passes a change on, unless it may be that of an own write.
+fn tell(cache: &KindCache, listeners: &Listeners, change: Change) {
+    if change.is_nothing() {
+        return;
+    }
+    if let Some(change) = cache.in_flight.withhold(change) {
+        listeners.tell(&cache.kind, &change);
     }
 }
 

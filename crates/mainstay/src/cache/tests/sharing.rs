@@ -4,6 +4,7 @@ use mainstay_apiserver::Delivery;
 use serde_json::{Value, json};
 
 use super::world::{MAPS, World, map, maps, scope};
+use crate::cache::own::still_exists;
 use crate::cache::{Change, KindState, Object, Options, Prune, Selector, WatchScope};
 use crate::kind::{Key, Kind, Scope};
 
@@ -61,13 +62,55 @@ async fn own_deletion_is_seen_at_once_and_older_events_bring_nothing_back() {
     world.set("a", "2").await;
     let held = world.caches.get(&maps(), &key("a")).unwrap();
     let answer = world.delete("a").await;
-    assert!(matches!(world.caches.own_delete(&held, &answer), Ok(Change::Deleted { .. })));
+    assert!(matches!(
+        world.caches.begin_write(&maps(), &key("a")).deleted(&held, &answer),
+        Ok(Change::Deleted { .. })
+    ));
     world.create(&["b"]).await;
     world.weather.held.send_replace(false);
     world.until_cached("b=1").await;
     assert_eq!(world.told(), ["b added"]);
     world.create(&["a"]).await;
     world.until_cached("a=1 b=1").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn event_that_is_faster_than_the_answer_goes_to_the_writer() {
+    let world = World::new();
+    world.create(&["a"]).await;
+    let _watch = world.watch().await;
+    world.told();
+    let write = world.caches.begin_write(&maps(), &key("a"));
+    let answer = world.set("a", "2").await;
+    world.until_cached("a=2").await;
+    world.set("a", "3").await;
+    world.until_cached("a=3").await;
+    assert_eq!(world.told(), Vec::<String>::new(), "while the answer is on its way");
+    let Ok(Change::Updated { new, .. }) = write.written(&answer) else { panic!() };
+    assert_eq!(new.field("/data/key"), Some(json!("2")));
+    assert_eq!(world.told(), ["a updated"], "only what others did");
+    assert_eq!(world.cached(), "a=3");
+    let object = world.caches.get(&maps(), &key("a")).unwrap();
+    let write = world.caches.begin_write(&maps(), &key("a"));
+    let answer = world.delete("a").await;
+    world.until_cached("").await;
+    assert!(matches!(write.deleted(&object, &answer), Ok(Change::Deleted { .. })));
+    assert_eq!(world.told(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn write_that_never_was_answered_hides_nothing() {
+    let world = World::new();
+    let _watch = world.watch().await;
+    let first = world.caches.begin_write(&maps(), &key("a"));
+    let second = world.caches.begin_write(&maps(), &key("a"));
+    world.create(&["a", "b"]).await;
+    world.until_cached("a=1 b=1").await;
+    assert_eq!(world.told(), ["b added"]);
+    drop(first);
+    assert_eq!(world.told(), Vec::<String>::new(), "another write is still under way");
+    drop(second);
+    assert_eq!(world.told(), ["a added"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,26 +122,33 @@ async fn object_that_finalizers_hold_is_marked_not_gone() {
     let _watch = world.watch().await;
     let object = world.caches.get(&maps(), &key("a")).unwrap();
     let answer = world.delete("a").await;
-    assert!(matches!(world.caches.own_delete(&object, &answer), Ok(Change::Updated { .. })));
+    assert!(matches!(
+        world.caches.begin_write(&maps(), &key("a")).deleted(&object, &answer),
+        Ok(Change::Updated { .. })
+    ));
     assert!(world.caches.get(&maps(), &key("a")).unwrap().is_deleting());
     world.send("PATCH", &format!("{MAPS}/a"), json!({"metadata": {"finalizers": null}})).await;
     world.until_cached("").await;
-    assert_eq!(world.caches.own_gone(&object), Change::Nothing, "we know that it is gone");
+    assert_eq!(
+        world.caches.begin_write(&maps(), &key("a")).gone(&object),
+        Change::Nothing,
+        "we know that it is gone"
+    );
 }
 
 #[test]
 fn answer_with_an_object_that_nothing_holds_means_that_it_is_gone() {
     let exists = |metadata: Value| {
         let answer = json!({"kind": "Pod", "metadata": metadata}).to_string();
-        super::super::still_exists(answer.as_bytes()).unwrap()
+        still_exists(answer.as_bytes()).unwrap()
     };
     let time = "2024-01-01T00:00:00Z";
     assert!(exists(json!({"deletionTimestamp": time, "deletionGracePeriodSeconds": 30})));
     assert!(exists(json!({"deletionTimestamp": time, "finalizers": ["x"]})));
     assert!(!exists(json!({"deletionTimestamp": time, "deletionGracePeriodSeconds": 0})));
     assert!(!exists(json!({})));
-    assert!(!super::super::still_exists(br#"{"kind":"Status","status":"Success"}"#).unwrap());
-    assert!(super::super::still_exists(b"<html>").is_err());
+    assert!(!still_exists(br#"{"kind":"Status","status":"Success"}"#).unwrap());
+    assert!(still_exists(b"<html>").is_err());
 }
 
 #[tokio::test(start_paused = true)]

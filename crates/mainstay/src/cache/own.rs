@@ -1,0 +1,164 @@
+//! Our own writes while they are under way.
+//!
+//! The watch is often faster than the answer to a write. If its event were passed on at once, every own write would
+//! wake whoever made it. So changes of an object that is being written are put on the shelf but told only when the
+//! write has ended: the one that is the write's own goes to the writer, all others to the listeners.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+
+use super::kind_cache::{KindCache, Listeners};
+use super::{Change, Object, Unreadable};
+use crate::kind::Key;
+
+/// The objects of a kind that are being written, with the changes that are kept back.
+#[derive(Debug, Default)]
+pub(super) struct InFlight(Mutex<BTreeMap<Key, Flight>>);
+
+#[derive(Debug, Default)]
+struct Flight {
+    writers: usize,
+    withheld: Vec<Change>,
+}
+
+impl InFlight {
+    fn flights(&self) -> MutexGuard<'_, BTreeMap<Key, Flight>> {
+        // Nothing panics while it is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, key: &Key) {
+        self.flights().entry(key.clone()).or_default().writers += 1;
+    }
+
+    /// Keeps back a change of an object that is being written; gives it back if none is.
+    pub(super) fn withhold(&self, change: Change) -> Option<Change> {
+        let mut flights = self.flights();
+        let flight = change.object().and_then(|object| flights.get_mut(object.key()));
+        match flight {
+            Some(flight) => {
+                flight.withheld.push(change);
+                None
+            }
+            None => Some(change),
+        }
+    }
+
+    /// Takes the change that a write has made out of those that are kept back.
+    fn claim(&self, key: &Key, is_own: impl Fn(&Change) -> bool) -> Option<Change> {
+        let mut flights = self.flights();
+        let withheld = &mut flights.get_mut(key)?.withheld;
+        let place = withheld.iter().position(is_own)?;
+        Some(withheld.remove(place))
+    }
+
+    /// A write has ended. Returns what is to be told now.
+    fn end(&self, key: &Key) -> Vec<Change> {
+        let mut flights = self.flights();
+        let Some(flight) = flights.get_mut(key) else { return Vec::new() };
+        flight.writers -= 1;
+        if flight.writers > 0 {
+            return Vec::new();
+        }
+        flights.remove(key).map(|flight| flight.withheld).unwrap_or_default()
+    }
+}
+
+/// An own write of one object that is under way. Dropped without an answer, it is as if it had not been announced.
+#[must_use = "listeners learn of the object's changes only when it ends"]
+pub struct OwnWrite {
+    /// None when nobody watches the kind.
+    cache: Option<Arc<KindCache>>,
+    listeners: Arc<Listeners>,
+    key: Key,
+}
+
+impl OwnWrite {
+    pub(super) fn begin(cache: Option<Arc<KindCache>>, listeners: Arc<Listeners>, key: &Key) -> Self {
+        if let Some(cache) = &cache {
+            cache.in_flight.begin(key);
+        }
+        Self { cache, listeners, key: key.clone() }
+    }
+
+    /// Takes in the server's answer to a create, update, patch or apply. The returned change is the one that the write
+    /// has made, whichever came first, the answer or the watch's event. Listeners are not told of it.
+    pub fn written(self, response: &[u8]) -> Result<Change, Unreadable> {
+        let Some(cache) = &self.cache else { return Ok(Change::Nothing) };
+        let (object, change) = cache.own_write(response)?;
+        Ok(self.own_or_claimed(change, |change| match change {
+            Change::Deleted { old, .. } => !object.kept && old.uid() == object.uid,
+            _ => change.now().is_some_and(|now| {
+                now.uid() == object.uid && now.resource_version() == object.resource_version
+            }),
+        }))
+    }
+
+    /// Takes in the server's answer to a delete of `object`: it is gone at once, or it is as the answer shows it because
+    /// finalizers or a grace period hold it.
+    pub fn deleted(self, object: &Object, response: &[u8]) -> Result<Change, Unreadable> {
+        if still_exists(response).map_err(Unreadable::Json)? {
+            self.written(response)
+        } else {
+            Ok(self.gone(object))
+        }
+    }
+
+    /// Takes in that `object` no longer exists: the server said 404 to a request for it, or 409 because of its uid.
+    pub fn gone(self, object: &Object) -> Change {
+        let Some(cache) = &self.cache else { return Change::Nothing };
+        let change = cache.own_delete(object);
+        self.own_or_claimed(
+            change,
+            |change| matches!(change, Change::Deleted { old, .. } if old.uid() == object.uid()),
+        )
+    }
+
+    /// The change that the answer made, or the one that the watch made of the same write before.
+    fn own_or_claimed(&self, change: Change, is_own: impl Fn(&Change) -> bool) -> Change {
+        match &self.cache {
+            Some(cache) if change.is_nothing() => cache.in_flight.claim(&self.key, is_own).unwrap_or(change),
+            _ => change,
+        }
+    }
+}
+
+impl Drop for OwnWrite {
+    fn drop(&mut self) {
+        let Some(cache) = &self.cache else { return };
+        for change in cache.in_flight.end(&self.key) {
+            self.listeners.tell(&cache.kind, &change);
+        }
+    }
+}
+
+impl fmt::Debug for OwnWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OwnWrite({})", self.key)
+    }
+}
+
+/// Whether the answer to a delete shows an object that is only marked. Some kinds answer with the object though it is
+/// gone; the others then answer with a `Status`.
+pub(super) fn still_exists(response: &[u8]) -> Result<bool, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Answer {
+        kind: String,
+        #[serde(default)]
+        metadata: Metadata,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Metadata {
+        deletion_timestamp: Option<String>,
+        deletion_grace_period_seconds: Option<i64>,
+        finalizers: Option<Vec<String>>,
+    }
+    let Answer { kind, metadata } = serde_json::from_slice(response)?;
+    let held = metadata.deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0)
+        || metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty());
+    Ok(kind != "Status" && metadata.deletion_timestamp.is_some() && held)
+}
