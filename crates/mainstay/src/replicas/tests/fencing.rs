@@ -29,10 +29,14 @@ impl One {
     }
 
     fn renew(&mut self) {
+        self.renew_since(Moment::now(&self.clock));
+    }
+
+    fn renew_since(&mut self, sent: Moment) {
         let now = Moment::now(&self.clock);
         let Ledger { me, names, terms, .. } = &self.ledger;
         let lease = record::hold(None, "echo", Role::Shard, names, me, terms.duration, now.wall);
-        self.ledger.renewed(shard(), lease, now, now);
+        self.ledger.renewed(shard(), lease, sent, now);
         self.fence.reflect(&self.ledger);
     }
 
@@ -68,6 +72,17 @@ async fn write_is_permitted_only_if_it_ends_before_the_deadline() {
     tokio::time::advance(5 * SECOND).await;
     assert_eq!(one.fence.permit(shard(), Duration::ZERO), Err(Lost::NotHeld(shard())));
     assert!(!one.fence.is_mine("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lease_counts_from_when_its_renewal_was_sent() {
+    let mut one = One::new();
+    let sent = Moment::now(&one.clock);
+    tokio::time::advance(3 * SECOND).await;
+    one.renew_since(sent);
+    one.open();
+    tokio::time::advance(10 * SECOND).await;
+    assert_eq!(one.fence.permit(shard(), Duration::ZERO), Err(Lost::NotHeld(shard())));
 }
 
 #[tokio::test(start_paused = true)]
