@@ -306,7 +306,7 @@ impl Keeper {
     fn note(&mut self, step: Step, lease: Option<Lease>, sent: Moment, now: Moment) {
         match (step, lease) {
             (Step::Renew(shard) | Step::Acquire(shard), Some(lease)) => {
-                self.ledger.renewed(shard, lease, sent, now)
+                self.ledger.renewed(shard, lease, sent, now);
             }
             (Step::KeepMember, Some(lease)) => self.ledger.kept_member(lease, sent, now),
             (Step::RemoveMember, _) => self.ledger.removed_member(),

@@ -122,6 +122,13 @@ impl Replicas {
         self.leases.as_ref().map_or(1, |leases| leases.shards)
     }
 
+    /// The longest timeout of a write that the fence never refuses while the lease is renewed as it should be: 5 s for a
+    /// lease of 15 s. None if there is no lease, so that any will do.
+    pub fn longest_write(&self) -> Option<Duration> {
+        self.leases.as_ref()?;
+        self.terms().ok()?.slack()
+    }
+
     pub(super) fn terms(&self) -> Result<Terms, InvalidReplicas> {
         let duration = self.duration;
         if self.shards() == 0 {
@@ -196,6 +203,8 @@ mod tests {
     fn defaults_leave_time_for_writes_of_five_seconds() {
         let terms = Replicas::leader("a").terms().unwrap();
         assert_eq!(terms.slack(), Some(Duration::from_secs(5)));
+        assert_eq!(Replicas::leader("a").longest_write(), terms.slack());
+        assert_eq!(Replicas::single().longest_write(), None);
         assert_eq!(terms.retry, Duration::from_secs(2));
     }
 

@@ -29,10 +29,14 @@ impl One {
     }
 
     fn renew(&mut self) {
+        self.renew_since(Moment::now(&self.clock));
+    }
+
+    fn renew_since(&mut self, sent: Moment) {
         let now = Moment::now(&self.clock);
         let Ledger { me, names, terms, .. } = &self.ledger;
         let lease = record::hold(None, "echo", Role::Shard, names, me, terms.duration, now.wall);
-        self.ledger.renewed(shard(), lease, now, now);
+        self.ledger.renewed(shard(), lease, sent, now);
         self.fence.reflect(&self.ledger);
     }
 
@@ -63,11 +67,22 @@ async fn write_is_permitted_only_if_it_ends_before_the_deadline() {
     one.open();
     // Fifteen seconds less the margin of two.
     tokio::time::advance(8 * SECOND).await;
-    assert!(one.fence.permit(shard(), 5 * SECOND - Duration::from_nanos(1000)).is_ok());
+    assert!(one.fence.permit(shard(), Duration::from_micros(4_999_999)).is_ok());
     assert_eq!(one.fence.permit(shard(), 5 * SECOND), Err(Lost::TooLate(shard())));
     tokio::time::advance(5 * SECOND).await;
     assert_eq!(one.fence.permit(shard(), Duration::ZERO), Err(Lost::NotHeld(shard())));
     assert!(!one.fence.is_mine("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lease_counts_from_when_its_renewal_was_sent() {
+    let mut one = One::new();
+    let sent = Moment::now(&one.clock);
+    tokio::time::advance(3 * SECOND).await;
+    one.renew_since(sent);
+    one.open();
+    tokio::time::advance(10 * SECOND).await;
+    assert_eq!(one.fence.permit(shard(), Duration::ZERO), Err(Lost::NotHeld(shard())));
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,6 +125,6 @@ async fn single_process_needs_no_lease() {
     let rng = fastrand::Rng::with_seed(1);
     let (fence, keeper) = Replicas::single().join("echo", client, Arc::new(SystemClock), rng).unwrap();
     assert!(keeper.is_none() && fence.is_mine("a") && fence.identity().is_none());
-    assert!(fence.begin("a").unwrap().permit(Duration::from_secs(3600)).is_ok());
+    assert!(fence.begin("a").unwrap().permit(Duration::from_hours(1)).is_ok());
     assert_eq!(fence.standing().borrow().held.len(), 1);
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::world::{Fate, SECOND, WRITE, World};
-use crate::replicas::{Lost, Replicas, Waiting};
+use crate::replicas::{Identity, Lost, Replicas, Waiting};
 
 fn leader() -> Replicas {
     Replicas::leader("default")
@@ -31,7 +32,7 @@ async fn first_replica_leads_at_once_and_says_so_in_standard_fields() {
     world.pass(6 * SECOND).await;
     let lease = world.lease("echo").await;
     let spec = lease.spec.unwrap();
-    assert_eq!(spec.holder_identity.as_deref(), world.replica("a").fence.identity().map(|it| it.as_str()));
+    assert_eq!(spec.holder_identity.as_deref(), world.replica("a").fence.identity().map(Identity::as_str));
     assert_eq!((spec.lease_duration_seconds, spec.lease_transitions), (Some(15), Some(0)));
     assert!(spec.renew_time > spec.acquire_time);
     let labels =
@@ -199,7 +200,7 @@ async fn lease_that_another_program_holds_is_respected() {
         "metadata": {"name": "echo"},
         "spec": {"holderIdentity": "client-go", "leaseDurationSeconds": 30, "leaseTransitions": 4},
     });
-    world.leases().create(&Default::default(), &serde_json::from_value(lease).unwrap()).await.unwrap();
+    world.leases().create(&PostParams::default(), &serde_json::from_value(lease).unwrap()).await.unwrap();
     world.start("a", leader());
     let took = world.until(40 * SECOND, |world| world.holds("a") == [0]).await;
     assert!(took >= 30 * SECOND, "{took:?}");
@@ -210,7 +211,7 @@ async fn lease_that_another_program_holds_is_respected() {
 async fn lease_of_another_operator_is_never_touched() {
     let mut world = World::new(1);
     let lease = json!({"metadata": {"name": "echo", "labels": {"mainstay.dev/operator": "other"}}});
-    world.leases().create(&Default::default(), &serde_json::from_value(lease).unwrap()).await.unwrap();
+    world.leases().create(&PostParams::default(), &serde_json::from_value(lease).unwrap()).await.unwrap();
     let before = world.lease("echo").await;
     world.start("a", leader());
     world.pass(60 * SECOND).await;
@@ -220,7 +221,7 @@ async fn lease_of_another_operator_is_never_touched() {
 #[tokio::test(start_paused = true)]
 async fn lease_that_is_deleted_stays_with_its_holder() {
     let mut world = pair().await;
-    world.leases().delete("echo", &Default::default()).await.unwrap();
+    world.leases().delete("echo", &DeleteParams::default()).await.unwrap();
     world.pass(30 * SECOND).await;
     assert_eq!(world.counts(), [("a", 1), ("b", 0)]);
 }
@@ -228,8 +229,8 @@ async fn lease_that_is_deleted_stays_with_its_holder() {
 #[tokio::test(start_paused = true)]
 async fn lease_that_is_given_to_another_by_hand_is_lost_at_once() {
     let mut world = pair().await;
-    let patch = kube::api::Patch::Merge(json!({"spec": {"holderIdentity": "someone"}}));
-    world.leases().patch("echo", &Default::default(), &patch).await.unwrap();
+    let patch = Patch::Merge(json!({"spec": {"holderIdentity": "someone"}}));
+    world.leases().patch("echo", &PatchParams::default(), &patch).await.unwrap();
     world.until(6 * SECOND, |world| !world.replica("a").may_write(0)).await;
 }
 
@@ -238,7 +239,8 @@ async fn settled_replicas_send_few_requests() {
     let mut world = pair().await;
     let count =
         |world: &World, name: &str| std::mem::take(&mut *world.replica(name).link.requests.lock().unwrap());
-    (count(&world, "a"), count(&world, "b"));
+    count(&world, "a");
+    count(&world, "b");
     world.pass(600 * SECOND).await;
     let (leader, standby) = (count(&world, "a"), count(&world, "b"));
     // A renewal and a list every four to five seconds, and a list every two.

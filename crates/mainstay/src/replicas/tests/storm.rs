@@ -36,7 +36,9 @@ async fn storm(seed: u64, counts: &[u32]) {
             (false, _) => {
                 let skew = [0, 3600, -3600, 7][rng.usize(0..4)];
                 let count = counts[rng.usize(..counts.len())];
-                world.start_with_clock(name, Replicas::sharded("default", count), skew);
+                // Without a margin: clocks that go at the same speed need none.
+                let replicas = Replicas::sharded("default", count).safety_margin(Duration::ZERO);
+                world.start_with_clock(name, replicas, skew);
             }
             (true, 0) => world.kill(name),
             (true, 1) => {
@@ -74,6 +76,8 @@ async fn clear(world: &mut World, count: u32) {
         counts.iter().map(|it| it.1).sum::<usize>() == count as usize && most.unwrap() - least.unwrap() <= 1
     };
     world.until(90 * SECOND, settled).await;
+    // Until the last of those that were killed is known to be gone, and their last requests have arrived.
+    world.pass(40 * SECOND).await;
     let before: Vec<_> =
         world.replicas.values().map(|it| it.fence.standing().borrow().held.clone()).collect();
     world.pass(60 * SECOND).await;
@@ -100,15 +104,15 @@ fn storms(seeds: std::ops::Range<u64>, counts: &[u32]) {
 
 #[test]
 fn leader_is_never_two_in_a_storm() {
-    storms(0..10, &[1]);
+    storms(0..5, &[1]);
 }
 
 #[test]
 fn shards_never_have_two_holders_in_a_storm() {
-    storms(100..110, &[5]);
+    storms(100..105, &[5]);
 }
 
 #[test]
 fn change_of_the_number_of_shards_is_safe_in_a_storm() {
-    storms(200..215, &[4, 3, 1]);
+    storms(200..206, &[4, 3, 1]);
 }

@@ -162,7 +162,7 @@ impl World {
         let server = ApiServer::builder().clock(clock).identities(identities).build().unwrap();
         let right = TokioClock::starting_at("2001-01-01T00:00:00Z".parse().unwrap());
         // Enough parents that every shard of the tests has some.
-        let uids = (0..24).map(|parent| (format!("uid-{parent}"), ("", Instant::now()))).collect();
+        let uids = (0..16).map(|parent| (format!("uid-{parent}"), ("", Instant::now()))).collect();
         Self {
             server,
             right,
