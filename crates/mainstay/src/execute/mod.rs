@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub(crate) use api::{Api, Call, Failure, chain};
 
-use crate::cache::{Caches, Change, Object, Unreadable};
+use crate::cache::{Caches, Change, Object, OwnWrite, Unreadable};
 use crate::diff::{Learned, Ownership, Rules};
 use crate::kind::Kind;
 use crate::plan::{Action, Body, Memory, Precondition, Reason, Refusal, Step};
@@ -52,8 +52,9 @@ impl Executor<'_> {
             Ok(Some(outcome)) => return outcome,
             Err(failure) => return self.after_failure(step, failure, memory).await,
         }
+        let write = self.caches.begin_write(&step.object.kind, &step.object.key);
         match self.api.send(self.call(step)).await {
-            Ok(answer) => self.after_success(step, &answer, rules, memory),
+            Ok(answer) => self.after_success(step, write, &answer, rules, memory),
             Err(failure) => self.after_failure(step, failure, memory).await,
         }
     }
@@ -117,15 +118,22 @@ impl Executor<'_> {
         Call { verb, method, kind, path, content_type: Some(content_type), body, turn: Some(self.turn) }
     }
 
-    fn after_success(&self, step: &Step, answer: &Bytes, rules: &Rules, memory: &mut Memory) -> Outcome {
+    fn after_success(
+        &self,
+        step: &Step,
+        write: OwnWrite,
+        answer: &Bytes,
+        rules: &Rules,
+        memory: &mut Memory,
+    ) -> Outcome {
         let kind = &step.object.kind;
         if step.action == Action::Delete {
             if let Some(object) = self.known(step) {
-                self.tell(kind, self.caches.own_delete(&object, answer));
+                self.tell(kind, write.deleted(&object, answer));
             }
             return Outcome::Done;
         }
-        self.take_in(kind, answer);
+        self.tell(kind, write.written(answer));
         if matches!(step.action, Action::Create | Action::Apply | Action::Replace | Action::WriteStatus) {
             let live: Value = parse(answer);
             memory.learn(&live, &step.body.value, rules);
@@ -182,7 +190,7 @@ impl Executor<'_> {
             }
             Err(Failure::NotFound) => {
                 if let Some(object) = self.known(step) {
-                    self.tell(kind, Ok(self.caches.own_gone(&object)));
+                    self.tell(kind, Ok(self.caches.begin_write(kind, key).gone(&object)));
                 }
                 Outcome::Outdated
             }
