@@ -2,5 +2,6 @@
 
 pub mod clock;
 mod kind;
+pub mod webhook;
 
 pub use kind::{Key, Kind, ObjectRef, Scope};
