@@ -14,23 +14,23 @@ use crate::plan::revision_kind;
 /// What every authenticated client may do (discovery, the OpenAPI documents) is not listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rbac {
-    /// By group and resource.
-    everywhere: BTreeMap<(String, String), BTreeSet<&'static str>>,
-    /// In the operator's own namespace only: leases, the webhooks' certificate.
-    at_home: BTreeMap<(String, String), BTreeSet<&'static str>>,
+    /// Wherever the operator looks.
+    everywhere: Rules,
+    /// By namespace, in that one only: leases, the webhooks' certificate.
+    within: BTreeMap<String, Rules>,
+    /// Never in one namespace only.
+    cluster: Rules,
     name: String,
     namespace: Option<String>,
-    home: Option<String>,
 }
 
+/// By group and resource.
+type Rules = BTreeMap<(String, String), BTreeSet<&'static str>>;
+
 impl Rbac {
-    pub(crate) fn new(name: &str, namespace: Option<&str>, home: Option<&str>) -> Self {
-        let mut rbac = Self {
-            name: name.to_owned(),
-            namespace: namespace.map(str::to_owned),
-            home: home.map(str::to_owned),
-            ..Self::default()
-        };
+    pub(crate) fn new(name: &str, namespace: Option<&str>) -> Self {
+        let mut rbac =
+            Self { name: name.to_owned(), namespace: namespace.map(str::to_owned), ..Self::default() };
         rbac.allow("events.k8s.io", "events", &["create", "patch"]);
         rbac
     }
@@ -41,10 +41,15 @@ impl Rbac {
         rule.extend(verbs);
     }
 
-    /// Adds verbs on a resource in the operator's own namespace.
-    pub(crate) fn allow_at_home(&mut self, group: &str, resource: &str, verbs: &[&'static str]) {
-        let rule = self.at_home.entry((group.to_owned(), resource.to_owned())).or_default();
-        rule.extend(verbs);
+    /// Adds verbs on a resource in one namespace.
+    pub(crate) fn allow_within(&mut self, namespace: &str, group: &str, resource: &str, verbs: &[&'static str]) {
+        let rules = self.within.entry(namespace.to_owned()).or_default();
+        rules.entry((group.to_owned(), resource.to_owned())).or_default().extend(verbs);
+    }
+
+    /// Adds verbs on a resource of the whole cluster.
+    pub(crate) fn allow_cluster(&mut self, group: &str, resource: &str, verbs: &[&'static str]) {
+        self.cluster.entry((group.to_owned(), resource.to_owned())).or_default().extend(verbs);
     }
 
     fn allow_kind(&mut self, kind: &Kind, verbs: &[&'static str]) {
@@ -82,17 +87,24 @@ impl Rbac {
         }
     }
 
-    /// The objects to create: a `ClusterRole` (a `Role`, if the operator looks at one namespace only), and a `Role` for its
-    /// own namespace if it needs one.
+    /// The objects to create: a `ClusterRole` (a `Role`, if the operator looks at one namespace only), and a `Role` in each
+    /// namespace where it needs more.
     pub fn roles(&self) -> Vec<Value> {
-        let mut roles = vec![match &self.namespace {
-            Some(namespace) => role("Role", &self.name, Some(namespace), &self.everywhere),
-            None => role("ClusterRole", &self.name, None, &self.everywhere),
-        }];
-        if let Some(home) = &self.home
-            && !self.at_home.is_empty()
-        {
-            roles.push(role("Role", &format!("{}-home", self.name), Some(home), &self.at_home));
+        let mut roles = Vec::new();
+        let mut cluster = self.cluster.clone();
+        match &self.namespace {
+            Some(namespace) => roles.push(role("Role", &self.name, Some(namespace), &self.everywhere)),
+            None => {
+                for (resource, verbs) in &self.everywhere {
+                    cluster.entry(resource.clone()).or_default().extend(verbs);
+                }
+            }
+        }
+        if !cluster.is_empty() {
+            roles.insert(0, role("ClusterRole", &self.name, None, &cluster));
+        }
+        for (namespace, rules) in &self.within {
+            roles.push(role("Role", &format!("{}-own", self.name), Some(namespace), rules));
         }
         roles
     }
@@ -102,7 +114,7 @@ fn role(
     kind: &str,
     name: &str,
     namespace: Option<&str>,
-    rules: &BTreeMap<(String, String), BTreeSet<&'static str>>,
+    rules: &Rules,
 ) -> Value {
     let mut metadata = json!({"name": name});
     if let Some(namespace) = namespace {
