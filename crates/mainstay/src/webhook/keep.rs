@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::Webhooks;
 use super::admission::chain;
 use super::certificate::files::{Files, FilesError, observe_files};
-use super::certificate::plan::{CertificatePlan, Step, Trusted, Wanted, bundle, plan_certificates};
+use super::certificate::plan::{CertificatePlan, Trusted, Wanted, bundle, change_list, plan_certificates};
 use super::certificate::secret::{SecretError, SharedList, Stored, Written};
 use super::certificate::served::{PairError, ServedCertificate, certified};
 use super::certificate::{IssueError, Issued, issue};
@@ -166,6 +166,7 @@ impl Keeper {
                 }
             };
             tokio::select! {
+                biased;
                 () = tokio::time::sleep(pause) => {}
                 () = elected => {}
             }
@@ -256,7 +257,10 @@ impl Keeper {
                     .retain(|authority, _| self.listed.iter().any(|issued| issued.authority == *authority));
                 return Ok(plan);
             }
-            let next = self.changed_list(listed, &plan, now)?;
+            let next = change_list(listed, &plan, now, |why| {
+                tracing::info!(?why, names = ?self.wanted.names, "making a certificate");
+                issue(&self.wanted.names, now, self.wanted.lifetime)
+            })?;
             match &self.shared {
                 Some(shared) => {
                     if shared.write(&stored, &next).await? == Written::TooLate {
@@ -267,26 +271,6 @@ impl Keeper {
             }
         }
         Err(KeepError::Busy)
-    }
-
-    fn changed_list(
-        &self,
-        listed: &[Issued],
-        plan: &CertificatePlan,
-        now: Timestamp,
-    ) -> Result<Vec<Issued>, IssueError> {
-        let mut next = listed.to_vec();
-        for step in &plan.steps {
-            match *step {
-                Step::Forget(at) => drop(next.remove(at)),
-                Step::Issue(why) => {
-                    tracing::info!(?why, names = ?self.wanted.names, "making a certificate");
-                    next.push(issue(&self.wanted.names, now, self.wanted.lifetime)?);
-                }
-                Step::Serve(_) => {}
-            }
-        }
-        Ok(next)
     }
 
     /// Serves what the plan says, if that is another one than before.

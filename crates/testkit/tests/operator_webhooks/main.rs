@@ -3,6 +3,7 @@
 
 mod admission;
 mod conversion;
+mod permissions;
 mod registration;
 mod rotation;
 
@@ -25,7 +26,12 @@ struct Running {
 
 impl Running {
     async fn start(cluster: &Cluster, webhooks: Webhooks, serving: Serving) -> Self {
-        let server = webhooks.serve(cluster.client(), serving).await.unwrap();
+        Self::with(cluster.client(), webhooks, serving).await
+    }
+
+    /// With a client of one's own.
+    async fn with(client: kube::Client, webhooks: Webhooks, serving: Serving) -> Self {
+        let server = webhooks.serve(client, serving).await.unwrap();
         let state = server.state();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(server.run(async { drop(stopped.await) }));

@@ -39,6 +39,8 @@ pub(super) struct Issued {
     pub(super) names: Vec<String>,
     pub(super) made_at: Timestamp,
     pub(super) expires_at: Timestamp,
+    /// Since when it has been in the list without a gap: since it was made, or since the list was last deleted.
+    pub(super) listed_since: Timestamp,
 }
 
 impl Issued {
@@ -114,6 +116,7 @@ fn make(names: &[String], now: Timestamp, lifetime: Duration) -> Result<Issued, 
         names,
         made_at: now,
         expires_at,
+        listed_since: now,
     })
 }
 

@@ -3,6 +3,8 @@
 //! Every connection is a task of its own; one that misbehaves harms no other. When the server is to end it takes new
 //! connections for a while longer, then lets every review that has begun come to its end.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -104,6 +106,8 @@ impl WebhookServer {
         });
         loop {
             tokio::select! {
+                // In a fixed order, so that simulations run the same way each time.
+                biased;
                 () = &mut ending => break,
                 () = &mut keeping => {}
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
@@ -129,6 +133,12 @@ impl WebhookServer {
     }
 }
 
+impl fmt::Debug for WebhookServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebhookServer").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
 async fn converse(
     socket: TcpStream,
     acceptor: TlsAcceptor,
@@ -147,6 +157,8 @@ async fn converse(
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
+        // In a fixed order, so that simulations run the same way each time.
+        biased;
         ended = connection.as_mut() => ended,
         () = async { drop(closed.wait_for(|closed| *closed).await) } => {
             connection.as_mut().graceful_shutdown();
@@ -183,7 +195,7 @@ fn acceptor(served: Arc<ServedCertificate>) -> Result<TlsAcceptor, rustls::Error
 
 /// Every hook and conversion at its path.
 fn router(webhooks: &Arc<Webhooks>) -> Result<Router, WebhookError> {
-    let mut paths = std::collections::BTreeSet::new();
+    let mut paths = BTreeSet::new();
     let mut router = Router::new();
     for (at, hook) in webhooks.hooks.iter().enumerate() {
         let path = hook.path();

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
 
 use super::*;
 
@@ -17,6 +18,7 @@ fn made_at(seconds: i64) -> Issued {
         key: String::new(),
         names: vec!["a".into(), "b".into()],
         made_at: at(seconds),
+        listed_since: at(seconds),
         expires_at: at(seconds + LIFE),
     }
 }
@@ -96,6 +98,15 @@ fn a_deleted_list_rotates_and_keeps_what_is_remembered() {
     assert_eq!(plan.steps, [Step::Issue(Why::Deleted), Step::Serve(0)]);
 }
 
+#[test]
+fn after_a_deletion_everything_settles_anew() {
+    let relisted = Issued { listed_since: at(700), ..made_at(600) };
+    let trusted = trusted(&[(0, 0), (600, 610)]);
+    let listed = [made_at(0), relisted];
+    assert_eq!(steps(&listed, &trusted, 719), [Step::Serve(0)]);
+    assert_eq!(steps(&listed, &trusted, 720), [Step::Serve(1)]);
+}
+
 /// One replica of the world below.
 #[derive(Default)]
 struct Replica {
@@ -134,14 +145,8 @@ impl World {
                 }
                 return;
             }
-            let mut next = listed.clone();
-            for step in plan.steps {
-                match step {
-                    Step::Forget(place) => drop(next.remove(place)),
-                    Step::Issue(_) => next.push(made_at(now)),
-                    Step::Serve(_) => {}
-                }
-            }
+            let issue = |_| Ok::<_, std::convert::Infallible>(made_at(now));
+            let Ok(next) = change_list(&listed, &plan, at(now), issue);
             self.listed = Some(next);
         }
     }
@@ -153,38 +158,53 @@ impl World {
     }
 }
 
-proptest! {
-    /// Replicas look when they like but twice in the time that API servers may lag, restart, and see the list deleted.
-    #[test]
-    fn what_a_replica_serves_is_trusted_at_every_moment(
-        events in prop::collection::vec((0..3_usize, 1..4_i64, 0..60_u8), 100..800),
-        delay in 0..SETTLE,
-    ) {
-        let mut world = World { replicas: (0..3).map(|_| Replica::default()).collect(), ..World::default() };
-        let mut now = 0;
-        let mut looked = [0; 3];
-        (0..3).for_each(|replica| world.look(replica, now));
-        for (replica, seconds, happening) in events {
-            now += seconds;
-            for (other, looked) in looked.iter_mut().enumerate() {
-                if now - *looked > SETTLE / 2 - 4 {
-                    world.look(other, now);
-                    *looked = now;
-                }
-            }
-            match happening {
-                0 => world.listed = None,
-                1 => world.replicas[replica] = Replica::default(),
-                _ => {}
-            }
-            world.look(replica, now);
-            looked[replica] = now;
-            for replica in &world.replicas {
-                let serving = replica.serving.as_ref().unwrap();
-                prop_assert!(serving.expires_at > at(now), "{:?} has expired at {}", serving, now);
-                let trusted = world.trusted_by_server(now, delay);
-                prop_assert!(trusted.contains(&serving.authority), "{:?} is not in {}", serving, trusted);
+/// Whatever a replica serves is trusted, at every moment. Replicas look when they like, but twice in the time that API
+/// servers may lag. With each event, some time passes and one replica looks, before which the list may be deleted (0) or
+/// the replica restarted (1).
+fn check_world(events: Vec<(usize, i64, u8)>, delay: i64) -> Result<(), TestCaseError> {
+    let mut world = World { replicas: (0..3).map(|_| Replica::default()).collect(), ..World::default() };
+    let mut now = 0;
+    let mut looked = [0; 3];
+    (0..3).for_each(|replica| world.look(replica, now));
+    for (replica, seconds, happening) in events {
+        now += seconds;
+        for (other, looked) in looked.iter_mut().enumerate() {
+            if now - *looked > SETTLE / 2 - 4 {
+                world.look(other, now);
+                *looked = now;
             }
         }
+        match happening {
+            0 => world.listed = None,
+            1 => world.replicas[replica] = Replica::default(),
+            _ => {}
+        }
+        world.look(replica, now);
+        looked[replica] = now;
+        for replica in &world.replicas {
+            let serving = replica.serving.as_ref().unwrap();
+            prop_assert!(serving.expires_at > at(now), "{:?} has expired at {}", serving, now);
+            let trusted = world.trusted_by_server(now, delay);
+            prop_assert!(trusted.contains(&serving.authority), "{:?} is not in {}", serving, trusted);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn what_is_served_is_trusted_through_rotations(
+        events in prop::collection::vec((0..3_usize, 1..4_i64, 0..100_u8), 100..800),
+        delay in 0..SETTLE,
+    ) {
+        check_world(events, delay)?;
+    }
+
+    #[test]
+    fn what_is_served_is_trusted_though_the_list_is_deleted_again_and_again(
+        events in prop::collection::vec((0..3_usize, 1..4_i64, 0..6_u8), 10..80),
+        delay in 0..SETTLE,
+    ) {
+        check_world(events, delay)?;
     }
 }

@@ -15,8 +15,9 @@
 //! the time that API servers may take to see a change.
 //!
 //! When the shared list is deleted, a new certificate is made at once, and the ones before stay trusted beside it, as long
-//! as a replica that knows them runs. So deleting it rotates without a failure; to distrust the old ones too, restart all
-//! replicas after that.
+//! as a replica that knows them runs. As nobody can tell what another replica had put into the list that is gone, all count
+//! as new again: until they have settled, the oldest is served, which every replica knew. So deleting the list rotates
+//! without a failure; to distrust the old ones too, restart all replicas after that.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -114,6 +115,29 @@ pub(crate) fn plan_certificates(
     CertificatePlan { steps, look_again_at }
 }
 
+/// The list with the plan's changes. `issue` makes a certificate.
+pub(crate) fn change_list<E>(
+    listed: &[Issued],
+    plan: &CertificatePlan,
+    now: Timestamp,
+    issue: impl Fn(Why) -> Result<Issued, E>,
+) -> Result<Vec<Issued>, E> {
+    let mut next = listed.to_vec();
+    for step in &plan.steps {
+        match *step {
+            Step::Forget(at) => drop(next.remove(at)),
+            Step::Issue(why) => {
+                if why == Why::Deleted {
+                    next.iter_mut().for_each(|issued| issued.listed_since = now);
+                }
+                next.push(issue(why)?);
+            }
+            Step::Serve(_) => {}
+        }
+    }
+    Ok(next)
+}
+
 /// The newest that API servers have had time to trust. If there is none such the oldest, as it has been registered the
 /// longest. One that is about to expire only if there is no other.
 fn choose(
@@ -141,7 +165,7 @@ fn due(issued: &Issued) -> Timestamp {
 }
 
 fn settled_at(issued: &Issued, wanted: &Wanted, trusted: &Trusted) -> Option<Timestamp> {
-    trusted.get(&issued.authority).map(|since| later(*since, wanted.settle))
+    trusted.get(&issued.authority).map(|since| later(issued.listed_since.max(*since), wanted.settle))
 }
 
 fn later(at: Timestamp, by: Duration) -> Timestamp {
@@ -154,5 +178,4 @@ pub(crate) fn bundle(listed: &[Issued]) -> String {
 }
 
 #[cfg(test)]
-#[path = "plan_tests.rs"]
 mod tests;
