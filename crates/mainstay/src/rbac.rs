@@ -8,18 +8,19 @@ use serde_json::{Value, json};
 use crate::controller::{ChildKind, Controller, Strategy};
 use crate::kind::Kind;
 use crate::plan::revision_kind;
+use crate::webhook::WebhookPermissions;
 
 /// Permissions: which verbs on which resources of which groups.
 ///
 /// What every authenticated client may do (discovery, the OpenAPI documents) is not listed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rbac {
     /// Wherever the operator looks.
     everywhere: Rules,
     /// By namespace, in that one only: leases, the webhooks' certificate.
-    within: BTreeMap<String, Rules>,
-    /// Never in one namespace only.
-    cluster: Rules,
+    within: BTreeMap<String, Vec<Value>>,
+    /// What is never in one namespace only.
+    cluster: Vec<Value>,
     name: String,
     namespace: Option<String>,
 }
@@ -43,13 +44,19 @@ impl Rbac {
 
     /// Adds verbs on a resource in one namespace.
     pub(crate) fn allow_within(&mut self, namespace: &str, group: &str, resource: &str, verbs: &[&'static str]) {
-        let rules = self.within.entry(namespace.to_owned()).or_default();
-        rules.entry((group.to_owned(), resource.to_owned())).or_default().extend(verbs);
+        let rule = json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
+        self.within.entry(namespace.to_owned()).or_default().push(rule);
     }
 
-    /// Adds verbs on a resource of the whole cluster.
-    pub(crate) fn allow_cluster(&mut self, group: &str, resource: &str, verbs: &[&'static str]) {
-        self.cluster.entry((group.to_owned(), resource.to_owned())).or_default().extend(verbs);
+    /// Adds what webhooks need. `own` is the namespace that the operator runs in, as far as is known.
+    pub(crate) fn allow_webhooks(&mut self, permissions: &WebhookPermissions, own: &str) {
+        // Rules are plain data; they always serialise.
+        let value = |rule| serde_json::to_value(rule).unwrap_or_default();
+        self.cluster.extend(permissions.cluster.iter().map(value));
+        for (namespace, rule) in &permissions.namespaced {
+            let namespace = namespace.as_deref().unwrap_or(own);
+            self.within.entry(namespace.to_owned()).or_default().push(value(rule));
+        }
     }
 
     fn allow_kind(&mut self, kind: &Kind, verbs: &[&'static str]) {
@@ -91,15 +98,14 @@ impl Rbac {
     /// namespace where it needs more.
     pub fn roles(&self) -> Vec<Value> {
         let mut roles = Vec::new();
-        let mut cluster = self.cluster.clone();
-        match &self.namespace {
-            Some(namespace) => roles.push(role("Role", &self.name, Some(namespace), &self.everywhere)),
-            None => {
-                for (resource, verbs) in &self.everywhere {
-                    cluster.entry(resource.clone()).or_default().extend(verbs);
-                }
+        let everywhere = rules(&self.everywhere);
+        let cluster = match &self.namespace {
+            Some(namespace) => {
+                roles.push(role("Role", &self.name, Some(namespace), &everywhere));
+                self.cluster.clone()
             }
-        }
+            None => [everywhere, self.cluster.clone()].concat(),
+        };
         if !cluster.is_empty() {
             roles.insert(0, role("ClusterRole", &self.name, None, &cluster));
         }
@@ -110,26 +116,22 @@ impl Rbac {
     }
 }
 
-fn role(
-    kind: &str,
-    name: &str,
-    namespace: Option<&str>,
-    rules: &Rules,
-) -> Value {
+fn role(kind: &str, name: &str, namespace: Option<&str>, rules: &[Value]) -> Value {
     let mut metadata = json!({"name": name});
     if let Some(namespace) = namespace {
         metadata["namespace"] = json!(namespace);
     }
-    // Resources of a group with the same verbs share a rule.
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules})
+}
+
+/// Resources of a group with the same verbs share a rule.
+fn rules(rules: &Rules) -> Vec<Value> {
     let mut shared: BTreeMap<(&str, &BTreeSet<&str>), Vec<&str>> = BTreeMap::new();
     for ((group, resource), verbs) in rules {
         shared.entry((group, verbs)).or_default().push(resource);
     }
-    let rules: Vec<_> = shared
-        .into_iter()
-        .map(|((group, verbs), resources)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs}))
-        .collect();
-    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules})
+    let rule = |((group, verbs), resources)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    shared.into_iter().map(rule).collect()
 }
 
 /// As `kubectl apply -f -` reads it: JSON documents, one after the other.

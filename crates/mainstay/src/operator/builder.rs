@@ -191,7 +191,8 @@ impl OperatorBuilder {
         let mut rbac = Rbac::new(&self.name, self.namespace.as_deref());
         self.replicas.allow(&mut rbac);
         if let Some((webhooks, serving)) = &self.webhooks {
-            webhooks.allow(serving, &mut rbac);
+            let own = self.replicas.namespace().or(self.namespace.as_deref()).unwrap_or("default");
+            rbac.allow_webhooks(&webhooks.permissions(serving), own);
         }
         // A write that may outlast its lease would never begin.
         let longest = self.replicas.longest_write().unwrap_or(self.request_timeout);

@@ -143,11 +143,6 @@ impl Webhooks {
         self
     }
 
-    /// Whether there are conversions.
-    pub(crate) fn converts(&self) -> bool {
-        !self.conversions.is_empty()
-    }
-
     /// Whether there is nothing to serve.
     pub fn is_empty(&self) -> bool {
         self.hooks.is_empty() && self.conversions.is_empty()

@@ -7,11 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::Webhooks;
 use super::register::Reach;
 use crate::Key;
 use crate::clock::{Clock, SystemClock};
-use crate::rbac::Rbac;
 
 /// Where the certificate comes from.
 #[derive(Debug, Clone)]
@@ -162,26 +160,5 @@ impl Serving {
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
-    }
-}
-
-impl Webhooks {
-    /// Adds the permissions that serving and registering need.
-    pub(crate) fn allow(&self, serving: &Serving, rbac: &mut Rbac) {
-        if let Source::Secret(secret) = &serving.source
-            && let Some(namespace) = secret.namespace()
-        {
-            rbac.allow_within(namespace, "", "secrets", &["get", "create", "update"]);
-        }
-        if !serving.register {
-            return;
-        }
-        let group = "admissionregistration.k8s.io";
-        let verbs = ["get", "create", "patch", "delete"];
-        rbac.allow_cluster(group, "validatingwebhookconfigurations", &verbs);
-        rbac.allow_cluster(group, "mutatingwebhookconfigurations", &verbs);
-        if self.converts() {
-            rbac.allow_cluster("apiextensions.k8s.io", "customresourcedefinitions", &["get", "patch"]);
-        }
     }
 }
