@@ -272,8 +272,9 @@ impl ChildKind {
         self
     }
 
-    /// Does not keep a field in memory: `spec.template`, `metadata.annotations["example.com/large"]`. The handler doesn't see
-    /// it. It must not be one that desired children name. `metadata.managedFields` is never kept.
+    /// Does not keep a field in memory. It is named by its JSON pointer: `/spec/template`,
+    /// `/spec/containers/*/env`. The handler doesn't see it. It must not be one that desired children name.
+    /// `metadata.managedFields` is never kept.
     pub fn without(mut self, field: &str) -> Self {
         self.prune.push(field.to_owned());
         self

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -12,6 +13,9 @@ use crate::queue::Priority;
 use crate::replicas::Keeper;
 use crate::runner::{Active, Debug, Runner, Trigger, lock};
 use crate::serve::{Endpoints, ServeError, Server};
+
+/// How long waiting events may take to be written when the operator stops.
+const EVENTS_GRACE: Duration = Duration::from_secs(5);
 
 /// Why an operator cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -78,11 +82,19 @@ impl Operator {
             beside.spawn(async move { operator.keep_leases(keeper, stopped).await });
         }
         let loop_stop = stopped();
-        let looping = tokio::spawn(Arc::clone(&self.runner).run(loop_stop));
-        stop.await;
-        tracing::info!("stopping");
-        tell.send_replace(true);
-        if let Err(error) = looping.await
+        let mut looping = tokio::spawn(Arc::clone(&self.runner).run(loop_stop));
+        let ended = tokio::select! {
+            () = stop => {
+                tracing::info!("stopping");
+                tell.send_replace(true);
+                looping.await
+            }
+            ended = &mut looping => {
+                tell.send_replace(true);
+                ended
+            }
+        };
+        if let Err(error) = ended
             && error.is_panic()
         {
             std::panic::resume_unwind(error.into_panic());
@@ -93,7 +105,7 @@ impl Operator {
         // The writer ends when nobody can emit any more.
         lock(&self.runner.events).take();
         if let Some(events) = events {
-            let _ = events.await;
+            let _ = tokio::time::timeout(EVENTS_GRACE, events).await;
         }
         Ok(())
     }

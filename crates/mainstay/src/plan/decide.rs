@@ -71,8 +71,14 @@ impl Memory {
         self.verified.contains(&fingerprint(live))
     }
 
-    /// Remembers that all children are as desired. A parent's children are few; a list is the smallest set.
-    pub(crate) fn verify(&mut self, children: &[(Kind, Vec<Arc<Object>>)]) {
+    /// Remembers that all children are as desired, and forgets those that are gone. A parent's children are few; a list is
+    /// the smallest set.
+    pub(crate) fn verify(&mut self, parent: &Object, children: &[(Kind, Vec<Arc<Object>>)]) {
+        self.refused.clear();
+        if !self.learned.is_empty() {
+            let live = || children.iter().flat_map(|(_, objects)| objects);
+            self.learned.retain(|uid, _| parent.uid() == uid || live().any(|object| object.uid() == uid));
+        }
         self.verified.clear();
         self.verified
             .extend(children.iter().flat_map(|(_, objects)| objects).map(|object| fingerprint(object)));

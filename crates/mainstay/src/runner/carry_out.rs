@@ -42,9 +42,6 @@ impl Executed {
             // Should this replica keep the shard after all, it tries again.
             return (Outcome::Held { wait: Duration::from_secs(1) }, "other-replica");
         }
-        if let Some(until) = held_until {
-            return (Outcome::Held { wait: until.saturating_duration_since(Instant::now()) }, "loop");
-        }
         if failed {
             let wait_at_least = match self.failure {
                 Some(Failure::Unavailable { retry_after: Some(wait), .. }) => wait,
@@ -57,6 +54,11 @@ impl Executed {
         }
         if self.outdated {
             return (Outcome::Held { wait: OUTDATED_WAIT }, "outdated");
+        }
+        if let Some(until) = held_until {
+            // Only what goes round in circles is left alone; the rest of the parent is looked after as ever.
+            let until = until.saturating_duration_since(Instant::now());
+            return (Outcome::Done { again_after: Some(again_after.map_or(until, |after| after.min(until))) }, "loop");
         }
         (Outcome::Done { again_after }, "settled")
     }

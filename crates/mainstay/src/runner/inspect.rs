@@ -180,6 +180,12 @@ impl Runner {
             };
             checks.push((report.kind.to_string(), result));
         }
+        for active in self.all_active() {
+            if active.knowledge().is_none() && active.watches().iter().all(crate::cache::Watch::is_synced) {
+                let kind = active.controller.parent();
+                checks.push((format!("schema of {kind}"), Err("the server has not told it yet".into())));
+            }
+        }
         checks
     }
 
@@ -199,6 +205,7 @@ impl Runner {
         drop(queue);
         for report in self.caches.reports() {
             reading.cached(&report.kind, report.objects, report.allocated_bytes);
+            reading.watched(&report.kind, report.errors, report.lists);
         }
         let parents = lock(&self.parents);
         let loops = lock(&self.loops);

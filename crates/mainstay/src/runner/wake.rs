@@ -57,7 +57,7 @@ impl Runner {
                 self.push_unless(except, &parent, Priority::Now, || Trigger::Created);
             }
             Change::Added { .. } => self.push_unless(except, &parent, Priority::Low, || Trigger::Found),
-            Change::Updated { old, new } => match touch(old, new) {
+            Change::Updated { old, new } => match touch(old, new, except == Some(&parent)) {
                 // What a user changed is looked at even if our own write brought it.
                 Touch::Changed => self.push(&parent, Priority::Now, Trigger::Changed),
                 Touch::Asked => self.push(&parent, Priority::Now, Trigger::Asked),
@@ -119,9 +119,10 @@ enum Touch {
     Other,
 }
 
-fn touch(old: &Object, new: &Object) -> Touch {
-    let without_generation = new.generation() == 0;
-    if without_generation
+fn touch(old: &Object, new: &Object, by_ourselves: bool) -> Touch {
+    // Kinds without a generation do not tell a change of what they ask for from any other.
+    let any_change = new.generation() == 0 && !by_ourselves;
+    if any_change
         || old.uid() != new.uid()
         || old.generation() != new.generation()
         || old.is_deleting() != new.is_deleting()

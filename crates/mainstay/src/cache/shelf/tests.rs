@@ -270,3 +270,30 @@ fn namespaces_do_not_run_into_each_other() {
     assert_eq!(list(None, "name=x"), ["a-b/x", "b/x"]);
     assert_eq!(list(Some("c"), ""), Vec::<String>::new());
 }
+
+#[test]
+fn list_that_began_before_our_deletion_does_not_make_it_forgotten() {
+    let mut shelf = Shelf::default();
+    shelf.begin_relist(Relist::CatchUp);
+    shelf.item(object("a", "u", 2));
+    shelf.own_delete(&key("a"), "u", 2);
+    shelf.end_relist(2);
+    assert!(shelf.apply_event(seen("a", "u", 3)).is_nothing(), "a change from before the deletion");
+    assert!(shelf.apply_event(gone("a", "u", 4)).is_nothing());
+    assert!(shelf.graves.is_empty());
+}
+
+#[test]
+fn object_whose_name_we_took_over_does_not_come_back() {
+    let mut shelf = Shelf::default();
+    shelf.apply_event(seen("a", "u", 1));
+    shelf.apply_event(seen("b", "w", 2));
+    shelf.own_write(object("a", "v", 5));
+    shelf.own_delete(&key("a"), "v", 5);
+    assert!(shelf.own_write(object("a", "u", 3)).is_nothing(), "a late answer");
+    for event in [seen("a", "u", 3), gone("a", "u", 4), seen("a", "v", 5), gone("a", "v", 6)] {
+        assert!(shelf.apply_event(event).is_nothing());
+    }
+    assert_eq!(held(&shelf), "b/w@2");
+    assert!(shelf.graves.is_empty());
+}
