@@ -43,7 +43,13 @@ impl Rbac {
     }
 
     /// Adds verbs on a resource in one namespace.
-    pub(crate) fn allow_within(&mut self, namespace: &str, group: &str, resource: &str, verbs: &[&'static str]) {
+    pub(crate) fn allow_within(
+        &mut self,
+        namespace: &str,
+        group: &str,
+        resource: &str,
+        verbs: &[&'static str],
+    ) {
         let rule = json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
         self.within.entry(namespace.to_owned()).or_default().push(rule);
     }
@@ -130,7 +136,8 @@ fn rules(rules: &Rules) -> Vec<Value> {
     for ((group, resource), verbs) in rules {
         shared.entry((group, verbs)).or_default().push(resource);
     }
-    let rule = |((group, verbs), resources)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    let rule =
+        |((group, verbs), resources)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     shared.into_iter().map(rule).collect()
 }
 

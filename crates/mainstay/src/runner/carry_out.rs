@@ -58,7 +58,10 @@ impl Executed {
         if let Some(until) = held_until {
             // Only what goes round in circles is left alone; the rest of the parent is looked after as ever.
             let until = until.saturating_duration_since(Instant::now());
-            return (Outcome::Done { again_after: Some(again_after.map_or(until, |after| after.min(until))) }, "loop");
+            return (
+                Outcome::Done { again_after: Some(again_after.map_or(until, |after| after.min(until))) },
+                "loop",
+            );
         }
         (Outcome::Done { again_after }, "settled")
     }
@@ -133,7 +136,7 @@ impl Course<'_> {
                 tracing::info!(%object, reason = step.reason.as_str(), "{action}");
             }
             StepOutcome::NotNeeded | StepOutcome::Outdated => {
-                tracing::debug!(%object, "{action}: {}", told(outcome))
+                tracing::debug!(%object, "{action}: {}", told(outcome));
             }
             StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
         }
