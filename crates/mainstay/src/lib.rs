@@ -24,6 +24,7 @@ pub mod otlp;
 pub mod serve;
 mod snapshot;
 pub mod stability;
+pub mod webhook;
 
 pub use config::Config;
 pub use controller::{ChildKind, Controller, ControllerBuilder, Rolling, Strategy};

@@ -13,6 +13,7 @@ use crate::queue::Priority;
 use crate::replicas::Keeper;
 use crate::runner::{Active, Debug, Runner, Trigger, lock};
 use crate::serve::{Endpoints, ServeError, Server};
+use crate::webhook::WebhookError;
 
 /// How long waiting events may take to be written when the operator stops.
 const EVENTS_GRACE: Duration = Duration::from_secs(5);
@@ -30,6 +31,9 @@ pub enum RunError {
     /// Health and metrics cannot be served.
     #[error("health and metrics")]
     Serve(#[from] ServeError),
+    /// Webhooks cannot be served.
+    #[error("webhooks")]
+    Webhooks(#[from] WebhookError),
 }
 
 /// What runs beside the loop. Ends when it is dropped.
@@ -76,6 +80,13 @@ impl Operator {
         if let Some(server) = self.bind().await? {
             tracing::info!(address = %server.address(), "serving health and metrics");
             beside.spawn(serve(server, stopped()));
+        }
+        let webhooks = lock(&self.settings.webhooks).take();
+        if let Some((webhooks, serving)) = webhooks {
+            let server = webhooks.serve(self.runner.api.client.clone(), serving).await?;
+            tracing::info!(address = %server.address(), "serving webhooks");
+            *lock(&self.runner.webhooks) = Some(server.state());
+            beside.spawn(server.run(stopped()));
         }
         if let Some(keeper) = started.keeper.take() {
             let (operator, stopped) = (self.clone(), stopped());

@@ -180,6 +180,12 @@ impl Runner {
             };
             checks.push((report.kind.to_string(), result));
         }
+        if let Some(webhooks) = &*lock(&self.webhooks) {
+            let state = webhooks.borrow();
+            let pending: Vec<_> = state.pending.iter().map(ToString::to_string).collect();
+            let result = if state.is_ready() { Ok(()) } else { Err(pending.join("; ")) };
+            checks.push(("webhooks".to_owned(), result));
+        }
         for active in self.all_active() {
             if active.knowledge().is_none() && active.watches().iter().all(crate::cache::Watch::is_synced) {
                 let kind = active.controller.parent();
