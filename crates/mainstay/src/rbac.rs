@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::controller::{ChildKind, Controller, Strategy};
-use crate::kind::Kind;
+use crate::kind::{Kind, Scope};
 use crate::plan::revision_kind;
 use crate::webhook::WebhookPermissions;
 
@@ -19,11 +19,16 @@ pub struct Rbac {
     everywhere: Rules,
     /// By namespace, in that one only: leases, the webhooks' certificate.
     within: BTreeMap<String, Vec<Value>>,
-    /// What is never in one namespace only.
+    /// Of kinds that are in no namespace.
+    unbound: Rules,
+    /// What webhooks need of such kinds, by name.
     cluster: Vec<Value>,
     name: String,
     namespace: Option<String>,
 }
+
+/// What writing events takes.
+const EVENT_VERBS: [&str; 2] = ["create", "patch"];
 
 /// By group and resource.
 type Rules = BTreeMap<(String, String), BTreeSet<&'static str>>;
@@ -32,14 +37,9 @@ impl Rbac {
     pub(crate) fn new(name: &str, namespace: Option<&str>) -> Self {
         let mut rbac =
             Self { name: name.to_owned(), namespace: namespace.map(str::to_owned), ..Self::default() };
-        rbac.allow("events.k8s.io", "events", &["create", "patch"]);
+        let rule = rbac.everywhere.entry(("events.k8s.io".into(), "events".into())).or_default();
+        rule.extend(EVENT_VERBS);
         rbac
-    }
-
-    /// Adds verbs on a resource.
-    pub(crate) fn allow(&mut self, group: &str, resource: &str, verbs: &[&'static str]) {
-        let rule = self.everywhere.entry((group.to_owned(), resource.to_owned())).or_default();
-        rule.extend(verbs);
     }
 
     /// Adds verbs on a resource in one namespace.
@@ -51,7 +51,10 @@ impl Rbac {
         verbs: &[&'static str],
     ) {
         let rule = json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
-        self.within.entry(namespace.to_owned()).or_default().push(rule);
+        let rules = self.within.entry(namespace.to_owned()).or_default();
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
     }
 
     /// Adds what webhooks need. `own` is the namespace that the operator runs in, as far as is known.
@@ -65,21 +68,35 @@ impl Rbac {
         }
     }
 
+    /// Adds verbs on a kind, or on a part of it such as `/status`.
+    fn allow(&mut self, kind: &Kind, part: &str, verbs: &[&'static str]) {
+        let rules = match kind.scope() {
+            Scope::Namespaced => &mut self.everywhere,
+            Scope::Cluster => &mut self.unbound,
+        };
+        let resource = format!("{}{part}", kind.plural());
+        rules.entry((kind.group().to_owned(), resource)).or_default().extend(verbs);
+    }
+
     fn allow_kind(&mut self, kind: &Kind, verbs: &[&'static str]) {
-        self.allow(kind.group(), kind.plural(), verbs);
+        self.allow(kind, "", verbs);
     }
 
     /// Adds what a controller needs.
     pub(crate) fn allow_controller(&mut self, controller: &Controller) {
         let parent = controller.parent();
         self.allow_kind(parent, &["get", "list", "watch"]);
-        self.allow(parent.group(), &format!("{}/status", parent.plural()), &["patch"]);
+        self.allow(parent, "/status", &["patch"]);
+        if parent.scope() == Scope::Cluster && self.namespace.is_some() {
+            // Where the events of objects without a namespace are.
+            self.allow_within("default", "events.k8s.io", "events", &EVENT_VERBS);
+        }
         if controller.needs_finalizer() {
             self.allow_kind(parent, &["patch"]);
         }
         if !controller.children.is_empty() {
             // Children refer to their parent with blockOwnerDeletion, which is guarded by this where that is enforced.
-            self.allow(parent.group(), &format!("{}/finalizers", parent.plural()), &["update"]);
+            self.allow(parent, "/finalizers", &["update"]);
         }
         for child in &controller.children {
             self.allow_child(child);
@@ -88,7 +105,7 @@ impl Rbac {
             self.allow_kind(&revision_kind(), &["get", "list", "watch", "create", "patch", "delete"]);
         }
         for kind in &controller.reads {
-            self.allow_kind(kind, &["get", "list", "watch"]);
+            self.allow_kind(kind, &["list", "watch"]);
         }
     }
 
@@ -100,18 +117,16 @@ impl Rbac {
         }
     }
 
-    /// The objects to create: a `ClusterRole` (a `Role`, if the operator looks at one namespace only), and a `Role` in each
-    /// namespace where it needs more.
+    /// The objects to create: a `ClusterRole`, or a `Role` if the operator looks at one namespace only (then the `ClusterRole`
+    /// has just what is in no namespace, if there is anything), and a `Role` in each namespace where it needs more.
     pub fn roles(&self) -> Vec<Value> {
         let mut roles = Vec::new();
-        let everywhere = rules(&self.everywhere);
-        let cluster = match &self.namespace {
-            Some(namespace) => {
-                roles.push(role("Role", &self.name, Some(namespace), &everywhere));
-                self.cluster.clone()
-            }
-            None => [everywhere, self.cluster.clone()].concat(),
-        };
+        let mut unbound = self.unbound.clone();
+        match &self.namespace {
+            Some(namespace) => roles.push(role("Role", &self.name, Some(namespace), &rules(&self.everywhere))),
+            None => unbound.extend(self.everywhere.clone()),
+        }
+        let cluster = [rules(&unbound), self.cluster.clone()].concat();
         if !cluster.is_empty() {
             roles.insert(0, role("ClusterRole", &self.name, None, &cluster));
         }

@@ -23,7 +23,7 @@ use crate::serve::Pulse;
 use crate::stability::{LoopSettings, Loops};
 use crate::webhook::{Serving, Webhooks};
 
-/// How long the main loop may be silent before `/livez` fails.
+/// How long the main loop may be silent before `/livez` fails, unless said otherwise.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// Why an operator cannot be built.
@@ -49,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) events: Mutex<Option<EventWriter>>,
     pub(crate) webhooks: Mutex<Option<(Webhooks, Serving)>>,
     pub(crate) serve: Option<SocketAddr>,
+    /// Where health and metrics are served, while they are.
+    pub(crate) served: Mutex<Option<SocketAddr>>,
     pub(crate) version: String,
     running: AtomicBool,
 }
@@ -75,6 +77,7 @@ pub struct OperatorBuilder {
     webhooks: Option<(Webhooks, Serving)>,
     serve: Option<SocketAddr>,
     version: String,
+    stuck_after: Duration,
     concurrency: usize,
     request_timeout: Duration,
     budget: DeletionBudget,
@@ -94,6 +97,7 @@ impl OperatorBuilder {
             webhooks: None,
             serve: None,
             version: String::new(),
+            stuck_after: STUCK_AFTER,
             concurrency: 16,
             request_timeout: Duration::from_secs(5),
             budget: DeletionBudget::default(),
@@ -129,7 +133,8 @@ impl OperatorBuilder {
         self
     }
 
-    /// Serves health, metrics and debug pages on this address, over plain HTTP.
+    /// Serves health, metrics and debug pages on this address, over plain HTTP. With port 0 the system chooses one, which
+    /// [`Operator::address`] tells.
     pub fn serve(mut self, address: SocketAddr) -> Self {
         self.serve = Some(address);
         self
@@ -138,6 +143,12 @@ impl OperatorBuilder {
     /// The operator's own version, as `/version` and metrics tell it.
     pub fn version(mut self, version: &str) -> Self {
         version.clone_into(&mut self.version);
+        self
+    }
+
+    /// How long the loop may be silent before `/livez` fails; 30 seconds unless said otherwise.
+    pub fn stuck_after(mut self, limit: Duration) -> Self {
+        self.stuck_after = limit;
         self
     }
 
@@ -225,7 +236,7 @@ impl OperatorBuilder {
             metrics,
             events: Mutex::new(Some(sink)),
             fence,
-            pulse: Pulse::new(STUCK_AFTER),
+            pulse: Pulse::new(self.stuck_after),
             concurrency: self.concurrency,
             queue: Mutex::new(Queue::new(rng.fork())),
             wake: Notify::new(),
@@ -245,6 +256,7 @@ impl OperatorBuilder {
             events: Mutex::new(Some(writer)),
             webhooks: Mutex::new(self.webhooks),
             serve: self.serve,
+            served: Mutex::default(),
             version: self.version,
             running: AtomicBool::new(false),
         };

@@ -4,6 +4,7 @@ mod builder;
 mod run;
 mod step;
 
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 
 pub use builder::{BuildError, OperatorBuilder};
@@ -130,6 +131,11 @@ impl Operator {
     /// What was done for this parent lately and why, how it stands in the queue, and what it waits for.
     pub fn explain(&self, kind: &Kind, key: &Key) -> Option<ParentReport> {
         self.runner.report(kind, key)
+    }
+
+    /// Where health, metrics and debug pages are served, while they are.
+    pub fn address(&self) -> Option<SocketAddr> {
+        *lock(&self.settings.served)
     }
 
     /// The metrics in Prometheus' text format.

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 
 use super::Operator;
-use crate::cache::{PruneError, Selector, Subscription};
+use crate::cache::{KindState, PruneError, Selector, Subscription, Watch};
 use crate::queue::Priority;
 use crate::replicas::Keeper;
 use crate::runner::{Active, Debug, Runner, Trigger, lock};
@@ -50,6 +50,9 @@ impl Drop for Started {
         for task in &self.beside {
             task.abort();
         }
+        if let Some(events) = &self.events {
+            events.abort();
+        }
         for active in
             std::mem::take(&mut *self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner))
                 .values()
@@ -79,6 +82,7 @@ impl Operator {
         let mut beside = JoinSet::new();
         if let Some(server) = self.bind().await? {
             tracing::info!(address = %server.address(), "serving health and metrics");
+            *lock(&self.settings.served) = Some(server.address());
             beside.spawn(serve(server, stopped()));
         }
         let webhooks = lock(&self.settings.webhooks).take();
@@ -98,6 +102,8 @@ impl Operator {
         }
         let loop_stop = stopped();
         let mut looping = tokio::spawn(Arc::clone(&self.runner).run(loop_stop));
+        // Whoever drops this future wants nothing more to be written.
+        started.beside.push(looping.abort_handle());
         let ended = tokio::select! {
             () = stop => {
                 tracing::info!("stopping");
@@ -115,6 +121,7 @@ impl Operator {
             std::panic::resume_unwind(error.into_panic());
         }
         while beside.join_next().await.is_some() {}
+        *lock(&self.settings.served) = None;
         let events = started.events.take();
         drop(started);
         // The writer ends when nobody can emit any more.
@@ -191,21 +198,37 @@ impl Operator {
         leads
     }
 
-    /// Keeps leases from the moment the caches are warm: whoever leads can begin at once.
+    /// Keeps leases from the moment the caches are warm: whoever leads can begin at once. A kind that cannot be watched now is
+    /// not waited for, because no other replica could either, and the rest has work to do.
     async fn keep_leases(&self, keeper: Keeper, stop: impl Future<Output = ()> + Send) {
         let mut stop = Box::pin(stop);
-        let warm = async {
+        let all_warm = async {
             for active in self.runner.all_active() {
                 for watch in active.watches() {
-                    watch.synced().await;
+                    warm(watch).await;
                 }
             }
         };
         tokio::select! {
             () = &mut stop => return,
-            () = warm => {}
+            () = all_warm => {}
         }
         keeper.run(stop).await;
+    }
+}
+
+/// Waits until a cache is filled, or cannot be for the time being.
+async fn warm(watch: &Watch) {
+    let hopeless = async {
+        let mut state = watch.state();
+        while !matches!(state, KindState::Missing | KindState::Forbidden { .. }) {
+            state = watch.state_after(&state).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = watch.synced() => {}
+        () = hopeless => {}
     }
 }
 

@@ -24,7 +24,6 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -125,7 +124,7 @@ impl Runner {
             self.start_what_is_due(&mut running);
             let wake_at = lock(&self.queue).next_wake();
             // A timer beats at least this often, so that health can tell a quiet loop from a stuck one.
-            let limit = Instant::now() + Duration::from_secs(5);
+            let limit = Instant::now() + self.pulse.interval();
             let wake_at = wake_at.map_or(limit, |at| at.min(limit));
             tokio::select! {
                 () = &mut stop => break,
