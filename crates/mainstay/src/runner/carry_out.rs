@@ -112,13 +112,15 @@ impl Course<'_> {
     }
 
     async fn execute_step(&self, step: &Step, memory: &mut Memory) -> StepOutcome {
-        let changed = |kind: &_, change: &_| self.runner.changed(kind, change, Some(&self.id));
+        let wrote = |kind: &_, change: &_| self.runner.changed(kind, change, Some(&self.id));
+        let found = |kind: &_, change: &_| self.runner.changed(kind, change, None);
         let executor = Executor {
             api: &self.runner.api,
             caches: &self.runner.caches,
             turn: &self.turn,
             parent: &self.request.snapshot().parent,
-            changed: &changed,
+            wrote: &wrote,
+            found: &found,
         };
         let outcome = executor.execute_step(step, self.knowledge.rules(&step.object.kind), memory).await;
         self.note(step, &outcome);
