@@ -25,6 +25,7 @@ pub mod serve;
 mod snapshot;
 pub mod stability;
 mod termination;
+pub mod webhook;
 
 pub use config::Config;
 pub use controller::{ChildKind, Controller, ControllerBuilder, Rolling, Strategy};
@@ -36,5 +37,5 @@ pub use kind::{Key, Kind, ObjectRef, Scope};
 pub use operator::{BuildError, Operator, OperatorBuilder, PlanError, RunError, StepError, Stepped, Stepper};
 pub use rbac::Rbac;
 pub use record::{Recording, ReplayError};
-pub use termination::termination;
 pub use runner::{ControllerState, DeletionBudget, ParentReport, PastSync, Trigger};
+pub use termination::termination;

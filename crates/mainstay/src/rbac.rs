@@ -8,29 +8,30 @@ use serde_json::{Value, json};
 use crate::controller::{ChildKind, Controller, Strategy};
 use crate::kind::Kind;
 use crate::plan::revision_kind;
+use crate::webhook::WebhookPermissions;
 
 /// Permissions: which verbs on which resources of which groups.
 ///
 /// What every authenticated client may do (discovery, the OpenAPI documents) is not listed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rbac {
-    /// By group and resource.
-    everywhere: BTreeMap<(String, String), BTreeSet<&'static str>>,
-    /// In the operator's own namespace only: leases, the webhooks' certificate.
-    at_home: BTreeMap<(String, String), BTreeSet<&'static str>>,
+    /// Wherever the operator looks.
+    everywhere: Rules,
+    /// By namespace, in that one only: leases, the webhooks' certificate.
+    within: BTreeMap<String, Vec<Value>>,
+    /// What is never in one namespace only.
+    cluster: Vec<Value>,
     name: String,
     namespace: Option<String>,
-    home: Option<String>,
 }
 
+/// By group and resource.
+type Rules = BTreeMap<(String, String), BTreeSet<&'static str>>;
+
 impl Rbac {
-    pub(crate) fn new(name: &str, namespace: Option<&str>, home: Option<&str>) -> Self {
-        let mut rbac = Self {
-            name: name.to_owned(),
-            namespace: namespace.map(str::to_owned),
-            home: home.map(str::to_owned),
-            ..Self::default()
-        };
+    pub(crate) fn new(name: &str, namespace: Option<&str>) -> Self {
+        let mut rbac =
+            Self { name: name.to_owned(), namespace: namespace.map(str::to_owned), ..Self::default() };
         rbac.allow("events.k8s.io", "events", &["create", "patch"]);
         rbac
     }
@@ -41,10 +42,27 @@ impl Rbac {
         rule.extend(verbs);
     }
 
-    /// Adds verbs on a resource in the operator's own namespace.
-    pub(crate) fn allow_at_home(&mut self, group: &str, resource: &str, verbs: &[&'static str]) {
-        let rule = self.at_home.entry((group.to_owned(), resource.to_owned())).or_default();
-        rule.extend(verbs);
+    /// Adds verbs on a resource in one namespace.
+    pub(crate) fn allow_within(
+        &mut self,
+        namespace: &str,
+        group: &str,
+        resource: &str,
+        verbs: &[&'static str],
+    ) {
+        let rule = json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
+        self.within.entry(namespace.to_owned()).or_default().push(rule);
+    }
+
+    /// Adds what webhooks need. `own` is the namespace that the operator runs in, as far as is known.
+    pub(crate) fn allow_webhooks(&mut self, permissions: &WebhookPermissions, own: &str) {
+        // Rules are plain data; they always serialise.
+        let value = |rule| serde_json::to_value(rule).unwrap_or_default();
+        self.cluster.extend(permissions.cluster.iter().map(value));
+        for (namespace, rule) in &permissions.namespaced {
+            let namespace = namespace.as_deref().unwrap_or(own);
+            self.within.entry(namespace.to_owned()).or_default().push(value(rule));
+        }
     }
 
     fn allow_kind(&mut self, kind: &Kind, verbs: &[&'static str]) {
@@ -82,42 +100,45 @@ impl Rbac {
         }
     }
 
-    /// The objects to create: a `ClusterRole` (a `Role`, if the operator looks at one namespace only), and a `Role` for its
-    /// own namespace if it needs one.
+    /// The objects to create: a `ClusterRole` (a `Role`, if the operator looks at one namespace only), and a `Role` in each
+    /// namespace where it needs more.
     pub fn roles(&self) -> Vec<Value> {
-        let mut roles = vec![match &self.namespace {
-            Some(namespace) => role("Role", &self.name, Some(namespace), &self.everywhere),
-            None => role("ClusterRole", &self.name, None, &self.everywhere),
-        }];
-        if let Some(home) = &self.home
-            && !self.at_home.is_empty()
-        {
-            roles.push(role("Role", &format!("{}-home", self.name), Some(home), &self.at_home));
+        let mut roles = Vec::new();
+        let everywhere = rules(&self.everywhere);
+        let cluster = match &self.namespace {
+            Some(namespace) => {
+                roles.push(role("Role", &self.name, Some(namespace), &everywhere));
+                self.cluster.clone()
+            }
+            None => [everywhere, self.cluster.clone()].concat(),
+        };
+        if !cluster.is_empty() {
+            roles.insert(0, role("ClusterRole", &self.name, None, &cluster));
+        }
+        for (namespace, rules) in &self.within {
+            roles.push(role("Role", &format!("{}-own", self.name), Some(namespace), rules));
         }
         roles
     }
 }
 
-fn role(
-    kind: &str,
-    name: &str,
-    namespace: Option<&str>,
-    rules: &BTreeMap<(String, String), BTreeSet<&'static str>>,
-) -> Value {
+fn role(kind: &str, name: &str, namespace: Option<&str>, rules: &[Value]) -> Value {
     let mut metadata = json!({"name": name});
     if let Some(namespace) = namespace {
         metadata["namespace"] = json!(namespace);
     }
-    // Resources of a group with the same verbs share a rule.
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules})
+}
+
+/// Resources of a group with the same verbs share a rule.
+fn rules(rules: &Rules) -> Vec<Value> {
     let mut shared: BTreeMap<(&str, &BTreeSet<&str>), Vec<&str>> = BTreeMap::new();
     for ((group, resource), verbs) in rules {
         shared.entry((group, verbs)).or_default().push(resource);
     }
-    let rules: Vec<_> = shared
-        .into_iter()
-        .map(|((group, verbs), resources)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs}))
-        .collect();
-    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules})
+    let rule =
+        |((group, verbs), resources)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    shared.into_iter().map(rule).collect()
 }
 
 /// As `kubectl apply -f -` reads it: JSON documents, one after the other.

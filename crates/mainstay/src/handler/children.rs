@@ -123,7 +123,7 @@ pub struct TypedChildren<'a, T> {
     pub(super) typed: PhantomData<fn() -> T>,
 }
 
-impl<'a, T: DeserializeOwned> TypedChildren<'a, T> {
+impl<T: DeserializeOwned> TypedChildren<'_, T> {
     fn raw(&self) -> Children<'_> {
         Children { kind: Some(&self.kind), ..self.all }
     }

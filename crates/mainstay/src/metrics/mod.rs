@@ -53,8 +53,6 @@ struct Inner {
     queue_latency: Family<ByKind, Seconds>,
     api_requests: Family<ByCode, Counter>,
     api_request_duration: Family<ByVerb, Seconds>,
-    watch_errors: Family<ByReason, Counter>,
-    watch_relists: Family<ByReason, Counter>,
     writes: Family<ByStep, Counter>,
     deletions_withheld: Family<ByKind, Counter>,
     event_drops: Family<OnlyReason, Counter>,
@@ -93,8 +91,6 @@ impl Metrics {
                 "api_request_duration_seconds",
                 "Time until the API server answered",
             ),
-            watch_errors: add(r, "watch_errors", "Watches that failed or were cut, by reason"),
-            watch_relists: add(r, "watch_relists", "Times that a kind was listed anew, by reason"),
             writes: add(r, "writes", "Steps of plans that were executed, by the kind they changed"),
             deletions_withheld: add(r, "deletions_withheld", "Deletions that the budget held back"),
             event_drops: add(r, "event_drops", "Events that were not written, by reason"),
@@ -132,16 +128,6 @@ impl Metrics {
         self.0.api_requests.with(labels, Counter::inc);
         let labels = ByVerb { verb, kind: kind.clone() };
         self.0.api_request_duration.with(labels, |seconds| seconds.observe(took));
-    }
-
-    /// A watch failed or was cut.
-    pub fn watch_failed(&self, kind: &Kind, reason: &'static str) {
-        self.0.watch_errors.with(ByReason { kind: kind.clone(), reason }, Counter::inc);
-    }
-
-    /// All objects of a kind were listed anew.
-    pub fn relisted(&self, kind: &Kind, reason: &'static str) {
-        self.0.watch_relists.with(ByReason { kind: kind.clone(), reason }, Counter::inc);
     }
 
     /// A step of a plan was executed on an object of that kind.

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::ByKind;
@@ -50,6 +51,8 @@ pub struct Reading {
     queue_running: Gauge<ByKind>,
     cache_objects: Gauge<ByKind>,
     cache_bytes: Gauge<ByKind>,
+    watch_errors: Gauge<ByKind>,
+    watch_lists: Gauge<ByKind>,
     loops: Gauge<ByKind>,
     lease_held: Gauge<ByShard>,
 }
@@ -76,6 +79,13 @@ impl Reading {
         self.cache_bytes.add(ByKind { kind: kind.clone() }, bytes);
     }
 
+    /// Attempts to list or watch a kind that failed so far, and lists that were completed.
+    pub fn watched(&mut self, kind: &Kind, errors: u64, lists: u64) {
+        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        self.watch_errors.add(ByKind { kind: kind.clone() }, count(errors));
+        self.watch_lists.add(ByKind { kind: kind.clone() }, count(lists));
+    }
+
     /// Parents of a kind whose syncs undo each other.
     pub fn loops(&mut self, parent: &Kind, count: usize) {
         self.loops.add(ByKind { kind: parent.clone() }, count);
@@ -93,6 +103,8 @@ impl Reading {
         self.queue_running.encode(e, "queue_running", "Parents that are in a sync now.")?;
         self.cache_objects.encode(e, "cache_objects", "Objects in the cache.")?;
         self.cache_bytes.encode(e, "cache_bytes", "Bytes that cached objects take.")?;
+        self.watch_errors.encode_counter(e, "watch_errors", "Attempts to list or watch the kind that failed.")?;
+        self.watch_lists.encode_counter(e, "watch_lists", "Lists of the kind, the first one included.")?;
         self.loops.encode(e, "loops", "Parents whose syncs undo each other.")?;
         self.lease_held.encode(e, "lease_held", "1 while this replica holds the lease of the shard, else 0.")
     }
@@ -111,6 +123,17 @@ impl<S: Ord + EncodeLabelSet> Gauge<S> {
     fn add(&mut self, labels: S, count: usize) {
         let sum = self.0.entry(labels).or_default();
         *sum = sum.saturating_add(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Numbers that only grow, counted elsewhere.
+    fn encode_counter(&self, encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        self.0.iter().try_for_each(|(labels, value)| {
+            ConstCounter::new(u64::try_from(*value).unwrap_or(0)).encode(family.encode_family(labels)?)
+        })
     }
 
     fn encode(&self, encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str) -> fmt::Result {

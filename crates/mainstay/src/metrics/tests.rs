@@ -17,8 +17,6 @@ fn eventful() -> Metrics {
     metrics.sync_finished(&kind, "ok", TOOK);
     metrics.sync_failed(&kind, "handler");
     metrics.request_finished("apply", &kind, Some(200), TOOK);
-    metrics.watch_failed(&kind, "forbidden");
-    metrics.relisted(&kind, "expired");
     metrics.written(&kind, "create");
     metrics.deletions_withheld(&kind, 2);
     metrics.event_dropped("full");
@@ -27,6 +25,7 @@ fn eventful() -> Metrics {
         reading.queue_depth(&kind, "user", 4);
         reading.queue_running(&kind, 1);
         reading.cached(&kind, 10, 4096);
+        reading.watched(&kind, 2, 1);
         reading.loops(&kind, 0);
         reading.lease_held(0, true);
     });

@@ -16,10 +16,12 @@ use crate::events::{self, EventBook, EventWriter, Limits, Reporter};
 use crate::execute::Api;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
+use crate::rbac::Rbac;
 use crate::replicas::{InvalidReplicas, Keeper, Replicas};
 use crate::runner::{Bucket, DeletionBudget, Dependencies, Runner};
 use crate::serve::Pulse;
 use crate::stability::{LoopSettings, Loops};
+use crate::webhook::{Serving, Webhooks};
 
 /// How long the main loop may be silent before `/livez` fails.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
@@ -41,9 +43,11 @@ pub enum BuildError {
 /// What is needed once, when the operator runs.
 pub(crate) struct Settings {
     pub(crate) pending: Mutex<Vec<Controller>>,
-    pub(crate) replicas: Replicas,
+    /// What it needs besides what its controllers do.
+    pub(crate) rbac: Rbac,
     pub(crate) keeper: Mutex<Option<Keeper>>,
     pub(crate) events: Mutex<Option<EventWriter>>,
+    pub(crate) webhooks: Mutex<Option<(Webhooks, Serving)>>,
     pub(crate) serve: Option<SocketAddr>,
     pub(crate) version: String,
     running: AtomicBool,
@@ -68,6 +72,7 @@ pub struct OperatorBuilder {
     controllers: Vec<Controller>,
     namespace: Option<String>,
     replicas: Replicas,
+    webhooks: Option<(Webhooks, Serving)>,
     serve: Option<SocketAddr>,
     version: String,
     concurrency: usize,
@@ -86,6 +91,7 @@ impl OperatorBuilder {
             controllers: Vec::new(),
             namespace: None,
             replicas: Replicas::single(),
+            webhooks: None,
             serve: None,
             version: String::new(),
             concurrency: 16,
@@ -116,6 +122,13 @@ impl OperatorBuilder {
         self
     }
 
+    /// Serves admission and conversion webhooks too, for as long as it runs. Their readiness is part of `/readyz`, what they need
+    /// part of the permissions.
+    pub fn webhooks(mut self, webhooks: Webhooks, serving: Serving) -> Self {
+        self.webhooks = Some((webhooks, serving));
+        self
+    }
+
     /// Serves health, metrics and debug pages on this address, over plain HTTP.
     pub fn serve(mut self, address: SocketAddr) -> Self {
         self.serve = Some(address);
@@ -124,7 +137,7 @@ impl OperatorBuilder {
 
     /// The operator's own version, as `/version` and metrics tell it.
     pub fn version(mut self, version: &str) -> Self {
-        self.version = version.to_owned();
+        version.clone_into(&mut self.version);
         self
     }
 
@@ -134,8 +147,8 @@ impl OperatorBuilder {
         self
     }
 
-    /// How long one request to the API server may take; five seconds unless said otherwise. A write only begins if the lease
-    /// is sure to last that long.
+    /// How long one request to the API server may take; five seconds unless said otherwise, and never longer than
+    /// [the lease allows](Replicas::longest_write).
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = timeout;
         self
@@ -175,6 +188,15 @@ impl OperatorBuilder {
         if self.name.is_empty() || self.name.len() > 52 || ends(&self.name) || !self.name.bytes().all(valid) {
             return Err(BuildError::Name(self.name));
         }
+        let mut rbac = Rbac::new(&self.name, self.namespace.as_deref());
+        self.replicas.allow(&mut rbac);
+        if let Some((webhooks, serving)) = &self.webhooks {
+            let own = self.replicas.namespace().or(self.namespace.as_deref()).unwrap_or("default");
+            rbac.allow_webhooks(&webhooks.permissions(serving), own);
+        }
+        // A write that may outlast its lease would never begin.
+        let longest = self.replicas.longest_write().unwrap_or(self.request_timeout);
+        let timeout = self.request_timeout.min(longest);
         let mut rng = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let metrics = Metrics::new(&self.name, &self.version);
         let (fence, keeper) =
@@ -191,7 +213,7 @@ impl OperatorBuilder {
             client: self.client.clone(),
             manager: self.name.as_str().into(),
             metrics: metrics.clone(),
-            timeout: self.request_timeout,
+            timeout,
         };
         let runner = Runner {
             finalizer: format!("{}.mainstay.dev/finalizer", self.name),
@@ -213,13 +235,15 @@ impl OperatorBuilder {
             related: Mutex::default(),
             budget: Mutex::new(Bucket::new(self.budget)),
             loops: Mutex::new(Loops::new(self.loops)),
+            webhooks: Mutex::default(),
             witness: Mutex::default(),
         };
         let settings = Settings {
             pending: Mutex::new(self.controllers),
-            replicas: self.replicas,
+            rbac,
             keeper: Mutex::new(keeper),
             events: Mutex::new(Some(writer)),
+            webhooks: Mutex::new(self.webhooks),
             serve: self.serve,
             version: self.version,
             running: AtomicBool::new(false),

@@ -152,17 +152,12 @@ impl Operator {
 
     /// The least permissions that it needs, as its controllers are now.
     pub fn rbac(&self) -> Rbac {
-        let home = self.settings.replicas.namespace();
-        let mut rbac = Rbac::new(self.name(), self.runner.namespace.as_deref(), home);
+        let mut rbac = self.settings.rbac.clone();
         for controller in lock(&self.settings.pending).iter() {
             rbac.allow_controller(controller);
         }
         for active in self.runner.all_active() {
             rbac.allow_controller(&active.controller);
-        }
-        if home.is_some() {
-            let sharded = ["get", "list", "create", "update", "delete"];
-            rbac.allow_at_home("coordination.k8s.io", "leases", &sharded);
         }
         rbac
     }

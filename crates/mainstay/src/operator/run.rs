@@ -2,9 +2,10 @@
 
 use std::future::Future;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 
 use super::Operator;
 use crate::cache::{PruneError, Selector, Subscription};
@@ -12,6 +13,10 @@ use crate::queue::Priority;
 use crate::replicas::Keeper;
 use crate::runner::{Active, Debug, Runner, Trigger, lock};
 use crate::serve::{Endpoints, ServeError, Server};
+use crate::webhook::WebhookError;
+
+/// How long waiting events may take to be written when the operator stops.
+const EVENTS_GRACE: Duration = Duration::from_secs(5);
 
 /// Why an operator cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +31,9 @@ pub enum RunError {
     /// Health and metrics cannot be served.
     #[error("health and metrics")]
     Serve(#[from] ServeError),
+    /// Webhooks cannot be served.
+    #[error("webhooks")]
+    Webhooks(#[from] WebhookError),
 }
 
 /// What runs beside the loop. Ends when it is dropped.
@@ -68,21 +76,40 @@ impl Operator {
                 let _ = told.wait_for(|stop| *stop).await;
             }
         };
-        let mut beside = tokio::task::JoinSet::new();
+        let mut beside = JoinSet::new();
         if let Some(server) = self.bind().await? {
             tracing::info!(address = %server.address(), "serving health and metrics");
             beside.spawn(serve(server, stopped()));
+        }
+        let webhooks = lock(&self.settings.webhooks).take();
+        if let Some((webhooks, serving)) = webhooks {
+            let serving = match self.runner.fence.identity() {
+                Some(_) => serving.registering_while(self.leads(&mut beside)),
+                None => serving,
+            };
+            let server = webhooks.serve(self.runner.api.client.clone(), serving).await?;
+            tracing::info!(address = %server.address(), "serving webhooks");
+            *lock(&self.runner.webhooks) = Some(server.state());
+            beside.spawn(server.run(stopped()));
         }
         if let Some(keeper) = started.keeper.take() {
             let (operator, stopped) = (self.clone(), stopped());
             beside.spawn(async move { operator.keep_leases(keeper, stopped).await });
         }
         let loop_stop = stopped();
-        let looping = tokio::spawn(Arc::clone(&self.runner).run(loop_stop));
-        stop.await;
-        tracing::info!("stopping");
-        tell.send_replace(true);
-        if let Err(error) = looping.await
+        let mut looping = tokio::spawn(Arc::clone(&self.runner).run(loop_stop));
+        let ended = tokio::select! {
+            () = stop => {
+                tracing::info!("stopping");
+                tell.send_replace(true);
+                looping.await
+            }
+            ended = &mut looping => {
+                tell.send_replace(true);
+                ended
+            }
+        };
+        if let Err(error) = ended
             && error.is_panic()
         {
             std::panic::resume_unwind(error.into_panic());
@@ -93,7 +120,7 @@ impl Operator {
         // The writer ends when nobody can emit any more.
         lock(&self.runner.events).take();
         if let Some(events) = events {
-            let _ = events.await;
+            let _ = tokio::time::timeout(EVENTS_GRACE, events).await;
         }
         Ok(())
     }
@@ -145,6 +172,23 @@ impl Operator {
         );
         let server = Server::bind(address, endpoints.with_debug(Debug(Arc::clone(&self.runner)))).await?;
         Ok(Some(server))
+    }
+
+    /// Whether this replica holds the first shard: it is the one that registers what all replicas serve.
+    fn leads(&self, beside: &mut JoinSet<()>) -> watch::Receiver<bool> {
+        let mut standing = self.runner.fence.standing();
+        let (tell, leads) = watch::channel(false);
+        beside.spawn(async move {
+            loop {
+                let first = standing.borrow_and_update().held.keys().any(|shard| shard.index() == 0);
+                tell.send_replace(first);
+                tokio::select! {
+                    changed = standing.changed() => if changed.is_err() { return },
+                    () = tell.closed() => return,
+                }
+            }
+        });
+        leads
     }
 
     /// Keeps leases from the moment the caches are warm: whoever leads can begin at once.

@@ -71,8 +71,14 @@ impl Memory {
         self.verified.contains(&fingerprint(live))
     }
 
-    /// Remembers that all children are as desired. A parent's children are few; a list is the smallest set.
-    pub(crate) fn verify(&mut self, children: &[(Kind, Vec<Arc<Object>>)]) {
+    /// Remembers that all children are as desired, and forgets those that are gone. A parent's children are few; a list is
+    /// the smallest set.
+    pub(crate) fn verify(&mut self, parent: &Object, children: &[(Kind, Vec<Arc<Object>>)]) {
+        self.refused.clear();
+        if !self.learned.is_empty() {
+            let live = || children.iter().flat_map(|(_, objects)| objects);
+            self.learned.retain(|uid, _| parent.uid() == uid || live().any(|object| object.uid() == uid));
+        }
         self.verified.clear();
         self.verified
             .extend(children.iter().flat_map(|(_, objects)| objects).map(|object| fingerprint(object)));
@@ -111,13 +117,13 @@ impl Situation<'_> {
         listed.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    fn parent_step(&self, action: Action, reason: Reason, metadata: Value) -> Step {
+    fn parent_step(&self, action: Action, reason: Reason, finalizers: &[&str]) -> Step {
         let parent = &self.snapshot.parent;
         let precondition = Precondition::Unchanged {
             uid: parent.uid().to_owned(),
             resource_version: parent.resource_version().to_owned(),
         };
-        let body = Body::new(json!({"metadata": metadata}), precondition);
+        let body = Body::new(json!({"metadata": {"finalizers": finalizers}}), precondition);
         Step { action, object: self.snapshot.parent_ref(), reason, changes: Vec::new(), body }
     }
 
@@ -128,8 +134,7 @@ impl Situation<'_> {
         let going = self.snapshot.parent.is_deleting();
         if self.controller.needs_finalizer() && !there && !going {
             let all: Vec<_> = listed.iter().copied().chain([self.finalizer]).collect();
-            let step =
-                self.parent_step(Action::AddFinalizer, Reason::NeedsFinalizer, json!({"finalizers": all}));
+            let step = self.parent_step(Action::AddFinalizer, Reason::NeedsFinalizer, &all);
             draft.steps.push(step);
         } else if !self.controller.needs_finalizer() && there {
             draft.steps.push(self.remove_finalizer(Reason::FinalizerNotNeeded));
@@ -138,7 +143,7 @@ impl Situation<'_> {
 
     fn remove_finalizer(&self, reason: Reason) -> Step {
         let others: Vec<_> = self.finalizers().into_iter().filter(|name| *name != self.finalizer).collect();
-        self.parent_step(Action::RemoveFinalizer, reason, json!({"finalizers": others}))
+        self.parent_step(Action::RemoveFinalizer, reason, &others)
     }
 
     /// Children that exist and are not desired.

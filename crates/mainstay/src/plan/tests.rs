@@ -55,6 +55,7 @@ fn world(builder: ControllerBuilder) -> World {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "it is written with `json!`")]
 fn map(name: &str, data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
 }
@@ -153,6 +154,7 @@ impl World {
     }
 
     #[track_caller]
+    #[allow(clippy::needless_pass_by_value, reason = "it is written in place")]
     fn check(&self, children: impl IntoIterator<Item = Value>, expected: Expect) -> Plan {
         let mut response = SyncResponse::new();
         for child in children {

@@ -45,9 +45,6 @@ impl Executed {
             // Should this replica keep the shard after all, it tries again.
             return (Outcome::Held { wait: Duration::from_secs(1) }, "other-replica");
         }
-        if let Some(until) = held_until {
-            return (Outcome::Held { wait: until.saturating_duration_since(Instant::now()) }, "loop");
-        }
         if failed {
             let wait_at_least = match self.failure {
                 Some(Failure::Unavailable { retry_after: Some(wait), .. }) => wait,
@@ -60,6 +57,14 @@ impl Executed {
         }
         if self.outdated {
             return (Outcome::Held { wait: OUTDATED_WAIT }, "outdated");
+        }
+        if let Some(until) = held_until {
+            // Only what goes round in circles is left alone; the rest of the parent is looked after as ever.
+            let until = until.saturating_duration_since(Instant::now());
+            return (
+                Outcome::Done { again_after: Some(again_after.map_or(until, |after| after.min(until))) },
+                "loop",
+            );
         }
         (Outcome::Done { again_after }, "settled")
     }
@@ -136,7 +141,7 @@ impl Course<'_> {
                 tracing::info!(%object, reason = step.reason.as_str(), "{action}");
             }
             StepOutcome::NotNeeded | StepOutcome::Outdated => {
-                tracing::debug!(%object, "{action}: {}", told(outcome))
+                tracing::debug!(%object, "{action}: {}", told(outcome));
             }
             StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
         }

@@ -244,7 +244,8 @@ impl Course<'_> {
     ) -> Ended {
         let problem = plan.waiting.iter().find(|waiting| waiting.is_problem()).map(ToString::to_string);
         if plan.is_settled() && !executed.outdated {
-            state.memory.verify(&self.request.snapshot().children);
+            let snapshot = self.request.snapshot();
+            state.memory.verify(&snapshot.parent, &snapshot.children);
         }
         let withheld = plan.waiting.iter().find_map(|waiting| match waiting {
             Waiting::DeletionBudget { withheld } => Some(*withheld),

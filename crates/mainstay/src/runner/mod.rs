@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -54,6 +54,7 @@ use crate::queue::{Outcome, Queue, Taken};
 use crate::replicas::Fence;
 use crate::serve::Pulse;
 use crate::stability::Loops;
+use crate::webhook::WebhookState;
 
 /// Everything that the syncs of an operator share.
 pub(crate) struct Runner {
@@ -80,6 +81,8 @@ pub(crate) struct Runner {
     pub(crate) related: Mutex<BTreeMap<Kind, RelatedWatch>>,
     pub(crate) budget: Mutex<Bucket>,
     pub(crate) loops: Mutex<Loops<FieldPath>>,
+    /// How the webhooks are doing, if there are any.
+    pub(crate) webhooks: Mutex<Option<watch::Receiver<WebhookState>>>,
     /// What syncs did, for somebody who steps through them.
     pub(crate) witness: Mutex<Option<Vec<PastSync>>>,
 }

@@ -11,14 +11,13 @@ use crate::queue::Priority;
 impl Runner {
     /// Wakes all parents that a change concerns, but one: it wrote the change itself and looks again anyway.
     pub(crate) fn changed(&self, kind: &Kind, change: &Change, except: Option<&ParentId>) {
-        if change.is_nothing() {
-            return;
-        }
+        // Without an object nothing has changed.
+        let Some(object) = change.object() else { return };
         if self.active(kind).is_some() {
             self.parent_changed(kind, change, except);
         }
         for parent in self.owners(kind, change) {
-            self.push_unless(except, &parent, Priority::Normal, || Trigger::Child(reference(change)));
+            self.push_unless(except, &parent, Priority::Normal, || Trigger::Child(object.reference()));
         }
         let concerned = lock(&self.dependencies).concerned(
             kind,
@@ -26,7 +25,7 @@ impl Runner {
             change.now().map(AsRef::as_ref),
         );
         for parent in concerned {
-            self.push_unless(except, &parent, Priority::Normal, || Trigger::Related(reference(change)));
+            self.push_unless(except, &parent, Priority::Normal, || Trigger::Related(object.reference()));
         }
     }
 
@@ -57,7 +56,7 @@ impl Runner {
                 self.push_unless(except, &parent, Priority::Now, || Trigger::Created);
             }
             Change::Added { .. } => self.push_unless(except, &parent, Priority::Low, || Trigger::Found),
-            Change::Updated { old, new } => match touch(old, new) {
+            Change::Updated { old, new } => match touch(old, new, except == Some(&parent)) {
                 // What a user changed is looked at even if our own write brought it.
                 Touch::Changed => self.push(&parent, Priority::Now, Trigger::Changed),
                 Touch::Asked => self.push(&parent, Priority::Now, Trigger::Asked),
@@ -101,14 +100,6 @@ impl Runner {
     }
 }
 
-fn reference(change: &Change) -> crate::kind::ObjectRef {
-    // Only changes of objects come here; `Nothing` was sorted out.
-    change
-        .object()
-        .map(|object| object.reference())
-        .unwrap_or_else(|| unreachable!("a change without an object"))
-}
-
 /// What about a parent changed.
 enum Touch {
     /// What it asks for.
@@ -119,9 +110,10 @@ enum Touch {
     Other,
 }
 
-fn touch(old: &Object, new: &Object) -> Touch {
-    let without_generation = new.generation() == 0;
-    if without_generation
+fn touch(old: &Object, new: &Object, by_ourselves: bool) -> Touch {
+    // Kinds without a generation do not tell a change of what they ask for from any other.
+    let any_change = new.generation() == 0 && !by_ourselves;
+    if any_change
         || old.uid() != new.uid()
         || old.generation() != new.generation()
         || old.is_deleting() != new.is_deleting()

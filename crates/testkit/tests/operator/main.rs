@@ -1,0 +1,10 @@
+//! What operators written with `mainstay` do, on the embedded and the real cluster: one module per topic, and the kinds
+//! that all of them use.
+
+mod bad_input;
+mod children;
+mod conflict;
+mod kinds;
+mod status;
+mod strategies;
+mod sync;
