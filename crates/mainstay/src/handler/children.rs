@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Error;
 use crate::cache::Object;
 use crate::kind::Kind;
+use crate::readiness::{Readiness, readiness};
 
 /// Some of a parent's children, raw: all of them, or those of one kind.
 #[derive(Clone, Copy)]
@@ -94,6 +95,11 @@ impl<'a> Child<'a> {
     /// Whether it is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.object.is_deleting()
+    }
+
+    /// Whether it does what it is there for: see [`readiness`](crate::readiness).
+    pub fn readiness(&self) -> Readiness {
+        readiness(&self.json())
     }
 
     /// The whole of it, as JSON.

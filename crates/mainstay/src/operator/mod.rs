@@ -3,6 +3,7 @@
 mod builder;
 mod run;
 mod step;
+mod unconnected;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
@@ -59,6 +60,12 @@ impl Operator {
     /// An operator of this name, which is its field manager, the beginning of its finalizer and the name of its lease.
     pub fn builder(name: &str, client: kube::Client) -> OperatorBuilder {
         OperatorBuilder::new(name, client)
+    }
+
+    /// An operator that reaches no cluster: enough to ask what it [needs](Self::rbac). Must be called within a tokio
+    /// runtime.
+    pub fn unconnected(name: &str) -> OperatorBuilder {
+        OperatorBuilder::new(name, unconnected::client())
     }
 
     /// Its name.

@@ -16,6 +16,9 @@ use crate::queue::{Outcome, Priority};
 /// How long a parent waits that was decided on outdated knowledge.
 const OUTDATED_WAIT: Duration = Duration::from_millis(50);
 
+/// What came of a step that was not reached.
+const NOT_TRIED: &str = "not tried: it rests on a step that failed";
+
 /// What came of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Executed {
@@ -101,6 +104,8 @@ impl Course<'_> {
                 break;
             }
         }
+        // What is told of the status below has its place after all of these.
+        executed.outcomes.resize(plan.steps.len(), NOT_TRIED.into());
         problems.extend(self.runner.observe(plan, &done, &self.request, asked, Instant::now()));
         plan.waiting.append(&mut problems);
         if plan.waiting.iter().any(Waiting::is_problem) && !executed.outdated {
