@@ -4,7 +4,11 @@
 mod bad_input;
 mod children;
 mod conflict;
+mod fixtures;
 mod kinds;
+mod own_writes;
+mod queue;
+mod seam;
 mod status;
 mod strategies;
 mod sync;
