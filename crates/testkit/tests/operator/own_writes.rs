@@ -226,7 +226,8 @@ async fn syncs_at_the_same_time_do_not_spend_the_same_deletion() {
         define_kinds(&cluster).await;
         let seam = Seam::new(&cluster);
         let budget = DeletionBudget { burst: 3, per_minute: 0 };
-        let operator = seam.builder("thrift-together").controller(shops().sync(maps_of)).deletion_budget(budget);
+        let operator =
+            seam.builder("thrift-together").controller(shops().sync(maps_of)).deletion_budget(budget);
         let running = RunningOperator::start(operator.build().unwrap());
         let names = ["a", "b", "c", "d", "e", "f"];
         for name in names {
@@ -242,7 +243,9 @@ async fn syncs_at_the_same_time_do_not_spend_the_same_deletion() {
         eventually("those without a deletion to be put off", async || {
             let put_off = names.iter().filter(|name| {
                 let report = running.operator().explain(&shop_kind(), &key(&cluster, name));
-                report.is_some_and(|report| report.history.iter().any(|sync| sync.to_string().contains("DeletionBudget")))
+                report.is_some_and(|report| {
+                    report.history.iter().any(|sync| sync.to_string().contains("DeletionBudget"))
+                })
             });
             (put_off.count() + seam.requests(&["DELETE"]).len() >= names.len()).then_some(())
         })

@@ -244,18 +244,17 @@ async fn handlers_that_block_or_panic_harm_only_their_own_parents() {
         let door = Door::default();
         let (blocking, entered) = (door.clone(), Count::default());
         let inside = entered.clone();
-        let controller =
-            shops().deadline(Duration::from_millis(50)).backoff(for_ever()).sync(move |request: &SyncRequest| {
-                match request.name() {
-                    "blocks" => {
-                        inside.add();
-                        blocking.wait();
-                        Ok(SyncResponse::new().with_child(config_map("at-last", json!({})))?)
-                    }
-                    "panics" => panic!("by intent"),
-                    _ => maps_of(request),
+        let controller = shops().deadline(Duration::from_millis(50)).backoff(for_ever()).sync(
+            move |request: &SyncRequest| match request.name() {
+                "blocks" => {
+                    inside.add();
+                    blocking.wait();
+                    Ok(SyncResponse::new().with_child(config_map("at-last", json!({})))?)
                 }
-            });
+                "panics" => panic!("by intent"),
+                _ => maps_of(request),
+            },
+        );
         // With one place only, a handler that kept it would stop all others.
         let operator = Seam::new(&cluster).builder("harmless").controller(controller).concurrency(1);
         let running = RunningOperator::start(operator.build().unwrap());

@@ -57,13 +57,14 @@ impl Seam {
                 let response = inner.send(request).await?;
                 // Passes the body on, but the events of a watch that is held only once it is let go.
                 Ok(response.map(|body| {
-                    let frames = futures::stream::unfold((body, line, state), async |(mut body, line, state)| {
-                        let frame = body.frame().await?;
-                        if line.contains("watch=") {
-                            wait_until_let_go(&state.held_events, &line).await;
-                        }
-                        Some((frame, (body, line, state)))
-                    });
+                    let frames =
+                        futures::stream::unfold((body, line, state), async |(mut body, line, state)| {
+                            let frame = body.frame().await?;
+                            if line.contains("watch=") {
+                                wait_until_let_go(&state.held_events, &line).await;
+                            }
+                            Some((frame, (body, line, state)))
+                        });
                     StreamBody::new(frames).boxed_unsync()
                 }))
             }
