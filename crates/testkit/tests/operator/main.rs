@@ -4,7 +4,13 @@
 mod bad_input;
 mod children;
 mod conflict;
+mod fixtures;
 mod kinds;
+mod kinds_at_run_time;
+mod own_writes;
+mod queue;
+mod related;
+mod seam;
 mod status;
 mod strategies;
 mod sync;
