@@ -4,7 +4,10 @@
 mod bad_input;
 mod children;
 mod conflict;
+mod finalize;
+mod gate;
 mod kinds;
 mod status;
 mod strategies;
 mod sync;
+mod unstable;
