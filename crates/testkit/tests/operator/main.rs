@@ -4,7 +4,9 @@
 mod bad_input;
 mod children;
 mod conflict;
+mod finalize;
 mod fixtures;
+mod gate;
 mod kinds;
 mod kinds_at_run_time;
 mod own_writes;
@@ -14,3 +16,4 @@ mod seam;
 mod status;
 mod strategies;
 mod sync;
+mod unstable;
