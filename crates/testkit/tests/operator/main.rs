@@ -4,7 +4,13 @@
 mod bad_input;
 mod children;
 mod conflict;
+mod events;
 mod kinds;
+mod rbac;
+mod replicas;
+mod serving;
+mod shutdown;
 mod status;
 mod strategies;
 mod sync;
+mod wire;
