@@ -3,6 +3,8 @@
 mod builder;
 mod run;
 mod step;
+#[cfg(test)]
+mod tests;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
