@@ -151,7 +151,8 @@ fn rules(rules: &Rules) -> Vec<Value> {
     for ((group, resource), verbs) in rules {
         shared.entry((group, verbs)).or_default().push(resource);
     }
-    let rule = |((group, verbs), resources)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    let rule =
+        |((group, verbs), resources)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     shared.into_iter().map(rule).collect()
 }
 

@@ -41,7 +41,9 @@ pub(crate) struct Executor<'a> {
     pub(crate) turn: &'a Turn,
     pub(crate) parent: &'a Object,
     /// Told of every change that a write brought.
-    pub(crate) changed: &'a (dyn Fn(&Kind, &Change) + Sync),
+    pub(crate) wrote: &'a (dyn Fn(&Kind, &Change) + Sync),
+    /// Told of every change that a read brought: the watch will not tell of it again, and somebody else made it.
+    pub(crate) found: &'a (dyn Fn(&Kind, &Change) + Sync),
 }
 
 impl Executor<'_> {
@@ -83,7 +85,7 @@ impl Executor<'_> {
                 Ok(None)
             }
             // The cache may not know yet that the parent is going, or is another one of the same name.
-            Reason::Adopted => {
+            Reason::Adopted | Reason::ReferenceLost => {
                 let answer = self.api.get(self.parent.kind(), self.parent.key()).await?;
                 let live: Value = parse(&answer);
                 let metadata = &live["metadata"];
@@ -129,11 +131,11 @@ impl Executor<'_> {
         let kind = &step.object.kind;
         if step.action == Action::Delete {
             if let Some(object) = self.known(step) {
-                self.tell(kind, write.deleted(&object, answer));
+                tell(self.wrote, kind, write.deleted(&object, answer));
             }
             return Outcome::Done;
         }
-        self.tell(kind, write.written(answer));
+        tell(self.wrote, kind, write.written(answer));
         if matches!(step.action, Action::Create | Action::Apply | Action::Replace | Action::WriteStatus) {
             let live: Value = parse(answer);
             memory.learn(&live, &step.body.value, rules);
@@ -169,15 +171,7 @@ impl Executor<'_> {
     }
 
     fn take_in(&self, kind: &Kind, answer: &[u8]) {
-        self.tell(kind, self.caches.own_write(kind, answer));
-    }
-
-    fn tell(&self, kind: &Kind, change: Result<Change, Unreadable>) {
-        match change {
-            Ok(change) => (self.changed)(kind, &change),
-            // The watch will bring it in a form that can be read, or say the same.
-            Err(error) => tracing::warn!(%kind, %error, "the answer to a write cannot be read"),
-        }
+        tell(self.found, kind, self.caches.own_write(kind, answer));
     }
 
     /// Puts the cache right about an object.
@@ -190,7 +184,7 @@ impl Executor<'_> {
             }
             Err(Failure::NotFound) => {
                 if let Some(object) = self.known(step) {
-                    self.tell(kind, Ok(self.caches.begin_write(kind, key).gone(&object)));
+                    tell(self.found, kind, Ok(self.caches.begin_write(kind, key).gone(&object)));
                 }
                 Outcome::Outdated
             }
@@ -214,6 +208,14 @@ impl Memory {
     fn settle_status(&mut self, sent: &Value, live: &Value) {
         let settled = (crate::diff::content_hash(sent), crate::diff::content_hash(live));
         self.status_settled = (settled.0 != settled.1).then_some(settled);
+    }
+}
+
+fn tell(whom: &(dyn Fn(&Kind, &Change) + Sync), kind: &Kind, change: Result<Change, Unreadable>) {
+    match change {
+        Ok(change) => whom(kind, &change),
+        // The watch will bring it in a form that can be read, or say the same.
+        Err(error) => tracing::warn!(%kind, %error, "the server's answer cannot be read"),
     }
 }
 

@@ -142,7 +142,7 @@ impl OperatorBuilder {
 
     /// The operator's own version, as `/version` and metrics tell it.
     pub fn version(mut self, version: &str) -> Self {
-        self.version = version.to_owned();
+        version.clone_into(&mut self.version);
         self
     }
 

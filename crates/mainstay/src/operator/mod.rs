@@ -5,6 +5,7 @@ mod run;
 mod step;
 #[cfg(test)]
 mod tests;
+mod unconnected;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
@@ -61,6 +62,12 @@ impl Operator {
     /// An operator of this name, which is its field manager, the beginning of its finalizer and the name of its lease.
     pub fn builder(name: &str, client: kube::Client) -> OperatorBuilder {
         OperatorBuilder::new(name, client)
+    }
+
+    /// An operator that reaches no cluster: enough to ask what it [needs](Self::rbac). Must be called within a tokio
+    /// runtime.
+    pub fn unconnected(name: &str) -> OperatorBuilder {
+        OperatorBuilder::new(name, unconnected::client())
     }
 
     /// Its name.

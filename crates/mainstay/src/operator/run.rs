@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 
 use super::Operator;
 use crate::cache::{KindState, PruneError, Selector, Subscription, Watch};
@@ -79,7 +79,7 @@ impl Operator {
                 let _ = told.wait_for(|stop| *stop).await;
             }
         };
-        let mut beside = tokio::task::JoinSet::new();
+        let mut beside = JoinSet::new();
         if let Some(server) = self.bind().await? {
             tracing::info!(address = %server.address(), "serving health and metrics");
             *lock(&self.settings.served) = Some(server.address());
@@ -87,6 +87,10 @@ impl Operator {
         }
         let webhooks = lock(&self.settings.webhooks).take();
         if let Some((webhooks, serving)) = webhooks {
+            let serving = match self.runner.fence.identity() {
+                Some(_) => serving.registering_while(self.leads(&mut beside)),
+                None => serving,
+            };
             let server = webhooks.serve(self.runner.api.client.clone(), serving).await?;
             tracing::info!(address = %server.address(), "serving webhooks");
             *lock(&self.runner.webhooks) = Some(server.state());
@@ -175,6 +179,23 @@ impl Operator {
         );
         let server = Server::bind(address, endpoints.with_debug(Debug(Arc::clone(&self.runner)))).await?;
         Ok(Some(server))
+    }
+
+    /// Whether this replica holds the first shard: it is the one that registers what all replicas serve.
+    fn leads(&self, beside: &mut JoinSet<()>) -> watch::Receiver<bool> {
+        let mut standing = self.runner.fence.standing();
+        let (tell, leads) = watch::channel(false);
+        beside.spawn(async move {
+            loop {
+                let first = standing.borrow_and_update().held.keys().any(|shard| shard.index() == 0);
+                tell.send_replace(first);
+                tokio::select! {
+                    changed = standing.changed() => if changed.is_err() { return },
+                    () = tell.closed() => return,
+                }
+            }
+        });
+        leads
     }
 
     /// Keeps leases from the moment the caches are warm: whoever leads can begin at once. A kind that cannot be watched now is

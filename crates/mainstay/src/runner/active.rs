@@ -176,7 +176,7 @@ async fn learn_kinds(active: &Active, runner: &Runner) -> Knowledge {
         match has_status(parent, runner).await {
             Ok(has_status) => break has_status,
             Err(failure) => {
-                tracing::warn!(kind = %parent, %failure, "cannot learn whether the kind has a status subresource")
+                tracing::warn!(kind = %parent, %failure, "cannot learn whether the kind has a status subresource");
             }
         }
         tokio::time::sleep(wait).await;

@@ -128,7 +128,9 @@ pub(crate) fn change_list<E>(
             Step::Forget(at) => drop(next.remove(at)),
             Step::Issue(why) => {
                 if why == Why::Deleted {
-                    next.iter_mut().for_each(|issued| issued.listed_since = now);
+                    for issued in &mut next {
+                        issued.listed_since = now;
+                    }
                 }
                 next.push(issue(why)?);
             }
