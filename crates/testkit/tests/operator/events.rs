@@ -10,9 +10,8 @@ use mainstay_testkit::cluster::report_missing;
 use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::kinds::{
-    config_map, define_kinds, define_own, kind_of_ones_own, object, remove_own, shop, shop_kind,
-};
+use crate::kinds::{config_map, define_kinds, shop, shop_kind};
+use crate::own_kinds::{define_own, kind_of_ones_own, object, remove_own};
 
 fn fail(request: &SyncRequest) -> Result<SyncResponse, Error> {
     match request.parent_json()["spec"]["fail"].as_str() {

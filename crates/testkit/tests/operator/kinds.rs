@@ -1,19 +1,20 @@
-//! The parents of these tests: `Shop`, namespaced, and `Mall`, cluster-scoped. Both are plain JSON with a status
-//! subresource; their spec and status take anything.
+//! What all of these tests use: a parent kind that takes anything, a handler that does what the parent says, and
+//! looks at what came of it.
+
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use mainstay::{Kind, Scope};
-use mainstay_testkit::Cluster;
+use mainstay::queue::Backoff;
+use mainstay::{ChildKind, Controller, ControllerBuilder, Error, Kind, Operator, Scope, Stepped, SyncRequest, SyncResponse};
+use mainstay_testkit::cluster::unique_name;
+use mainstay_testkit::{Cluster, OperatorTest, eventually};
 use serde_json::{Value, json};
 
 const GROUP: &str = "test.mainstay.dev";
 
+/// The namespaced parent of these tests: `shops.test.mainstay.dev/v1`.
 pub(crate) fn shop_kind() -> Kind {
     Kind::new("test.mainstay.dev/v1", "Shop", "shops", Scope::Namespaced)
-}
-
-pub(crate) fn mall_kind() -> Kind {
-    Kind::new("test.mainstay.dev/v1", "Mall", "malls", Scope::Cluster)
 }
 
 pub(crate) fn config_maps() -> Kind {
@@ -24,10 +25,28 @@ pub(crate) fn secrets() -> Kind {
     Kind::of::<Secret>()
 }
 
-/// Defines both kinds.
-pub(crate) async fn define_kinds(cluster: &Cluster) {
+/// Defines `Shop`.
+pub(crate) async fn define_shop(cluster: &Cluster) {
     cluster.define(definition("Shop", "shops", "Namespaced")).await;
-    cluster.define(definition("Mall", "malls", "Cluster")).await;
+}
+
+/// Defines a cluster-scoped kind of this test's own, because operators of other tests would see its objects too. Shall be
+/// [undefined](undefine) at the end.
+pub(crate) async fn define_mall(cluster: &Cluster) -> Kind {
+    let suffix = unique_name("").replace('-', "");
+    let (kind, plural) = (format!("Mall{suffix}"), format!("malls{suffix}"));
+    cluster.define(definition(&kind, &plural, "Cluster")).await;
+    Kind::new("test.mainstay.dev/v1", &kind, &plural, Scope::Cluster)
+}
+
+pub(crate) async fn undefine(cluster: &Cluster, kind: &Kind) {
+    let definitions = Kind::new(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        Scope::Cluster,
+    );
+    cluster.delete(&definitions, &format!("{}.{GROUP}", kind.plural())).await;
 }
 
 /// The definition of a kind that takes anything in its spec and status.
@@ -55,12 +74,12 @@ pub(crate) fn definition(kind: &str, plural: &str, scope: &str) -> Value {
 
 /// A shop of this name and spec.
 pub(crate) fn shop(name: &str, spec: Value) -> Value {
-    json!({"apiVersion": "test.mainstay.dev/v1", "kind": "Shop", "metadata": {"name": name}, "spec": spec})
+    parent(&shop_kind(), name, spec)
 }
 
-/// A mall of this name and spec.
-pub(crate) fn mall(name: &str, spec: Value) -> Value {
-    json!({"apiVersion": "test.mainstay.dev/v1", "kind": "Mall", "metadata": {"name": name}, "spec": spec})
+/// A parent of any kind.
+pub(crate) fn parent(kind: &Kind, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": {"name": name}, "spec": spec})
 }
 
 /// A config map of this name and data.
@@ -68,28 +87,81 @@ pub(crate) fn config_map(name: &str, data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
 }
 
-/// The name of a kind that no other test has, not yet defined: for what other tests must not see or meet.
-pub(crate) fn kind_of_ones_own(scope: Scope) -> Kind {
-    let name = mainstay_testkit::cluster::unique_name("stall");
-    let kind = format!("Stall{}", name.replace("stall-", ""));
-    Kind::new("test.mainstay.dev/v1", &kind, &name, scope)
+/// A handler whose parents say what they want: `spec.children` and `spec.status`.
+pub(crate) fn as_spec_says(request: &SyncRequest) -> Result<SyncResponse, Error> {
+    let spec = &request.parent_json()["spec"];
+    let mut response = SyncResponse::new();
+    response.set_status(&spec["status"])?;
+    for child in spec["children"].as_array().into_iter().flatten() {
+        response.add_child(child)?;
+    }
+    Ok(response)
 }
 
-/// Defines such a kind.
-pub(crate) async fn define_own(cluster: &Cluster, kind: &Kind) {
-    let scope = if kind.scope() == Scope::Namespaced { "Namespaced" } else { "Cluster" };
-    cluster.define(definition(kind.kind(), kind.plural(), scope)).await;
+/// A controller of shops with these children, without its handler.
+pub(crate) fn shops(children: impl IntoIterator<Item = ChildKind>) -> ControllerBuilder {
+    children.into_iter().fold(Controller::for_kind(shop_kind()), ControllerBuilder::child)
 }
 
-/// Removes its definition again, and all of its objects.
-pub(crate) async fn remove_own(cluster: &Cluster, kind: &Kind) {
-    let root = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let request = http::Request::delete(format!("{root}/{}.{GROUP}", kind.plural())).body(Vec::new());
-    let (status, answer) = cluster.send(request.unwrap()).await;
-    assert!(status.is_success(), "removing {kind}: {status} {answer}");
+/// A controller of shops whose specs say what they want, with these child kinds kept by server-side apply.
+pub(crate) fn obedient(children: impl IntoIterator<Item = Kind>) -> Controller {
+    shops(children.into_iter().map(ChildKind::new)).sync(as_spec_says)
 }
 
-/// An object of any kind.
-pub(crate) fn object(kind: &Kind, name: &str, spec: Value) -> Value {
-    json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": {"name": name}, "spec": spec})
+/// Steps through an operator of one controller.
+pub(crate) async fn step_through(cluster: &Cluster, controller: Controller) -> OperatorTest {
+    define_shop(cluster).await;
+    OperatorTest::new(cluster, "shops", |operator| operator.controller(controller))
+}
+
+/// A backoff that no test waits for long.
+pub(crate) fn short_backoff() -> Backoff {
+    Backoff { initial: Duration::from_millis(20), max: Duration::from_millis(100), ..Backoff::default() }
+}
+
+/// Waits until a running operator syncs the parents of its controllers.
+pub(crate) async fn until_ready(operator: &Operator) {
+    eventually("the controllers to be ready", async || {
+        let controllers = operator.controllers();
+        (!controllers.is_empty() && controllers.iter().all(|controller| controller.ready)).then_some(())
+    })
+    .await;
+}
+
+/// How many writes these steps made.
+pub(crate) fn writes(steps: &[Stepped]) -> usize {
+    steps.iter().map(Stepped::writes).sum()
+}
+
+/// The condition by which the framework speaks, from an object.
+pub(crate) fn reconciled(object: &Value) -> Option<&Value> {
+    let conditions = object.pointer("/status/conditions")?.as_array()?;
+    conditions.iter().find(|condition| condition["type"] == "Reconciled")
+}
+
+/// The framework's condition on a shop: its status, reason and message.
+pub(crate) async fn told(cluster: &Cluster, name: &str) -> (String, String, String) {
+    let shop = cluster.find(&shop_kind(), name).await.expect("the shop is there");
+    let condition = reconciled(&shop).unwrap_or_else(|| panic!("no condition on {shop}"));
+    let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+    (text("status"), text("reason"), text("message"))
+}
+
+/// Waits for a warning of this reason about an object, and returns what it says.
+pub(crate) async fn warning(cluster: &Cluster, object: &str, reason: &str) -> String {
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", cluster.namespace());
+    eventually(&format!("a warning {reason} about {object}"), async || {
+        let (_, events) = cluster.get(&path).await;
+        let found = events["items"].as_array()?.iter().find(|event| {
+            event["type"] == "Warning" && event["reason"] == reason && event["regarding"]["name"] == object
+        })?;
+        Some(found["note"].as_str().unwrap_or_default().to_owned())
+    })
+    .await
+}
+
+/// The version of an object: it changes with every write that has an effect.
+pub(crate) async fn version(cluster: &Cluster, kind: &Kind, name: &str) -> String {
+    let object = cluster.find(kind, name).await.unwrap_or_else(|| panic!("there is no {kind} {name}"));
+    object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned()
 }

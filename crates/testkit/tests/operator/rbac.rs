@@ -22,10 +22,8 @@ use mainstay_testkit::cluster::unique_name;
 use mainstay_testkit::{Cluster, ClusterKind, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::kinds::{
-    config_map, config_maps, define_kinds, define_own, kind_of_ones_own, object, remove_own, secrets, shop,
-    shop_kind,
-};
+use crate::kinds::{config_map, config_maps, define_kinds, secrets, shop, shop_kind};
+use crate::own_kinds::{define_own, kind_of_ones_own, object, remove_own};
 use crate::wire::{Fate, Sent, Wire};
 
 /// A verb on a resource of a group.

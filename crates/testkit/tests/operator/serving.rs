@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::span;
 
-use crate::kinds::{
-    config_map, config_maps, define_kinds, define_own, kind_of_ones_own, object, remove_own, shop, shop_kind,
-};
+use crate::kinds::{config_map, config_maps, define_kinds, shop, shop_kind};
+use crate::own_kinds::{define_own, kind_of_ones_own, object, remove_own};
 use crate::wire::{Fate, Wire};
 
 /// An operator that serves its pages.
