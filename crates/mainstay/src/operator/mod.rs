@@ -3,6 +3,8 @@
 mod builder;
 mod run;
 mod step;
+#[cfg(test)]
+mod tests;
 mod unconnected;
 
 use std::net::SocketAddr;
