@@ -191,6 +191,7 @@ impl Course<'_> {
             memory,
             status,
             waiting,
+            undecided: false,
         })
     }
 
