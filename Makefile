@@ -13,6 +13,7 @@ up: ## Everything on this machine: the API server on loopback, and the path of i
 
 test: kubernetes ## All tests, on the embedded API server and on a real control plane.
 	MAINSTAY_TEST_CLUSTER=both cargo run -q -p mainstay-testkit --bin real-cluster -- cargo test --workspace
+	cargo test -q -p mainstay --features otlp --lib otlp
 
 lint: ## Format, clippy, docs, licences and duplicates of dependencies.
 	cargo fmt --all --check

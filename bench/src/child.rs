@@ -5,6 +5,7 @@
 use crate::caller::{Address, Target};
 use crate::measure::{self, as_f64};
 use crate::micro::{self, Rate};
+use crate::operators::{self, Sizes, Store, Which, contender, stores};
 use crate::process::own_heap;
 use anyhow::{Context as _, Result};
 use clap::Subcommand;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Instant;
+use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -32,6 +34,24 @@ pub(crate) enum Task {
         kubeconfig: PathBuf,
         /// Where the state is kept; without it, in memory.
         directory: Option<PathBuf>,
+        /// Over plain HTTP instead.
+        #[arg(long)]
+        http: bool,
+    },
+    /// Compares an operator with the same one written with kube, and prints only that table.
+    Operators(Sizes),
+    /// Runs one of these operators.
+    #[command(hide = true)]
+    Contender {
+        which: Which,
+        kubeconfig: PathBuf,
+        shops: usize,
+    },
+    /// Fills a cache with pods.
+    #[command(hide = true)]
+    Hold {
+        store: Store,
+        kubeconfig: PathBuf,
     },
     /// Starts one server, cold.
     #[command(hide = true)]
@@ -92,7 +112,10 @@ pub(crate) struct Idle {
 /// Does what the parent asks, and prints the result.
 pub(crate) async fn run(task: Task) -> Result<()> {
     match task {
-        Task::Serve { kubeconfig, directory } => serve(kubeconfig, directory).await,
+        Task::Serve { kubeconfig, directory, http } => serve(kubeconfig, directory, http).await,
+        Task::Operators(sizes) => operators::compare(sizes).await,
+        Task::Contender { which, kubeconfig, shops } => contender::run(which, &kubeconfig, shops).await,
+        Task::Hold { store, kubeconfig } => print(&stores::hold(store, &kubeconfig).await?),
         Task::Ready => print(&ready().await?),
         Task::Creates { directory } => {
             let target = Target::InProcess(build(directory)?);
@@ -125,8 +148,9 @@ fn print(result: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
-async fn serve(kubeconfig: PathBuf, directory: Option<PathBuf>) -> Result<()> {
-    let served = build(directory)?.serve_https("127.0.0.1:0".parse()?).await?;
+async fn serve(kubeconfig: PathBuf, directory: Option<PathBuf>, http: bool) -> Result<()> {
+    let (server, address) = (build(directory)?, "127.0.0.1:0".parse()?);
+    let served = if http { server.serve_http(address).await? } else { server.serve_https(address).await? };
     std::fs::write(kubeconfig, served.kubeconfig())?;
     print(&Served { url: served.url() })?;
     // The parent holds the other end for as long as it wants the server.
@@ -180,7 +204,7 @@ async fn idle() -> Result<Idle> {
     })
 }
 
-fn command(arguments: &[&str]) -> Result<Command> {
+pub(crate) fn command(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
     Ok(command)
@@ -195,17 +219,16 @@ pub(crate) async fn ask<R: DeserializeOwned>(arguments: &[&str]) -> Result<R> {
 /// A child that serves, until this is dropped.
 pub(crate) struct Server {
     child: Child,
-    pub address: Address,
-    /// From starting the process to its first answer over HTTPS.
-    pub ready_ms: f64,
+    files: TempDir,
+    started: Instant,
 }
 
 impl Server {
-    pub(crate) async fn start(directory: Option<PathBuf>) -> Result<Server> {
+    pub(crate) async fn start(directory: Option<PathBuf>, http: bool) -> Result<Server> {
         let files = tempfile::tempdir()?;
-        let kubeconfig = files.path().join("kubeconfig");
-        let mut arguments = vec!["serve".to_owned(), kubeconfig.display().to_string()];
+        let mut arguments = vec!["serve".to_owned(), files.path().join(KUBECONFIG).display().to_string()];
         arguments.extend(directory.map(|path| path.display().to_string()));
+        arguments.extend(http.then(|| "--http".to_owned()));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let started = Instant::now();
         let mut child = command(&arguments)?.spawn()?;
@@ -213,13 +236,23 @@ impl Server {
         let stdout = child.stdout.take().context("no output")?;
         BufReader::new(stdout).read_line(&mut line).await?;
         let _: Served = serde_json::from_str(&line).context("the server did not start")?;
-        let address = Address::from_kubeconfig(&kubeconfig).await?;
+        Ok(Server { child, files, started })
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.files.path().join(KUBECONFIG)
+    }
+
+    /// Where it is, and how many milliseconds passed from starting the process to its first answer over HTTPS.
+    pub(crate) async fn ready(&self) -> Result<(Address, f64)> {
+        let address = Address::from_kubeconfig(&self.kubeconfig()).await?;
         address.connect().await?.get("/readyz").await?;
-        let ready_ms = started.elapsed().as_secs_f64() * 1e3;
-        Ok(Server { child, address, ready_ms })
+        Ok((address, self.started.elapsed().as_secs_f64() * 1e3))
     }
 
     pub(crate) fn pid(&self) -> Result<u32> {
         self.child.id().context("the server ended")
     }
 }
+
+const KUBECONFIG: &str = "kubeconfig";

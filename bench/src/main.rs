@@ -1,4 +1,5 @@
-//! The embedded API server and a real kube-apiserver with etcd, measured side by side in one run.
+//! The embedded API server beside a real kube-apiserver with etcd, and an operator of ours beside the same one written
+//! with kube's `Controller` ([`operators`]), each measured in one run.
 //!
 //! Both are asked by the same client ([`caller`]) to do the same things ([`measure`]); both are processes
 //! of their own ([`child`]), on the same machine, one after the other. What only ours can do (answering a
@@ -11,6 +12,7 @@ mod child;
 mod measure;
 mod micro;
 mod objects;
+mod operators;
 mod process;
 mod report;
 
@@ -21,10 +23,11 @@ use clap::Parser;
 use mainstay_testkit::binaries::Binaries;
 use mainstay_testkit::real::{RealControlPlane, RealOptions};
 use measure::{FanOut, Lists};
+use operators::Sizes;
 use report::{Aim, Better, Row};
 use std::time::Instant;
 
-/// Compares the embedded API server with the real one.
+/// Compares the embedded API server with the real one, and our operators with kube's.
 #[derive(Parser)]
 struct Arguments {
     /// Leaves the real control plane out.
@@ -45,7 +48,11 @@ fn main() -> Result<()> {
     let runtime = runtime.enable_all().build()?;
     match arguments.task {
         Some(task) => runtime.block_on(child::run(task)),
-        None => runtime.block_on(compare(arguments.without_real)),
+        None => runtime.block_on(async {
+            compare(arguments.without_real).await?;
+            println!();
+            operators::compare(Sizes::usual(arguments.without_real)).await
+        }),
     }
 }
 
@@ -98,8 +105,9 @@ async fn measure_real() -> Result<Measured> {
 
 async fn measure_ours(durable: bool) -> Result<Measured> {
     let directory = tempfile::tempdir()?;
-    let server = Server::start(durable.then(|| directory.path().join("state"))).await?;
-    measure_served(server.address.clone(), server.ready_ms, vec![server.pid()?], !durable).await
+    let server = Server::start(durable.then(|| directory.path().join("state")), false).await?;
+    let (address, ready_ms) = server.ready().await?;
+    measure_served(address, ready_ms, vec![server.pid()?], !durable).await
 }
 
 async fn measure_served(address: Address, ready_ms: f64, pids: Vec<u32>, reads: bool) -> Result<Measured> {

@@ -1,4 +1,4 @@
-//! What the system knows of a process: how much memory it holds.
+//! What the system knows of a process: how much memory it holds, and how long it has run.
 
 use anyhow::{Context as _, Result};
 use std::fs;
@@ -15,6 +15,22 @@ fn status(pid: &str, field: &str) -> Result<u64> {
 /// All resident memory of a process.
 pub(crate) fn resident(pid: u32) -> Result<u64> {
     status(&pid.to_string(), "VmRSS")
+}
+
+/// The most that a process ever had resident.
+pub(crate) fn resident_peak(pid: u32) -> Result<u64> {
+    status(&pid.to_string(), "VmHWM")
+}
+
+/// The time that a process has spent on processors, in user mode and in the kernel.
+pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
+    /// Linux tells all programs that it has so many, whatever it has.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The second field is the program's name in parentheses, which may contain anything.
+    let (_, fields) = text.rsplit_once(')').context("no name")?;
+    let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u32>);
+    Ok(ticks.map(|ticks| ticks.map(f64::from)).sum::<Result<f64, _>>()? / TICKS_PER_SECOND)
 }
 
 /// This process's resident memory that is not a file's: heap and stacks.

@@ -65,6 +65,11 @@ pub(crate) fn render(rows: &[Row]) -> String {
             holds.to_owned(),
         ]);
     }
+    render_lines(&lines)
+}
+
+/// The lines of a table, the header first. Its third to fifth columns are numbers.
+pub(crate) fn render_lines(lines: &[[String; 7]]) -> String {
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..7).map(width).collect();
     let mut out = String::new();
@@ -89,7 +94,7 @@ pub(crate) fn render(rows: &[Row]) -> String {
 }
 
 /// Three digits that count.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),

@@ -305,6 +305,9 @@ pub enum Strategy {
     Rolling(Rolling),
 }
 
+/// An author's own judgement of a child.
+type ReadyWhen = Arc<dyn Fn(&Value) -> Readiness + Send + Sync>;
+
 /// A rolling change: at most so many children of the kind are unavailable at once.
 ///
 /// Every state of the parent's `spec` is kept as a `ControllerRevision`, the last ten of them. To roll back, give the parent its
@@ -314,7 +317,7 @@ pub enum Strategy {
 pub struct Rolling {
     pub(crate) max_unavailable: usize,
     pub(crate) recreate: bool,
-    pub(crate) ready: Option<Arc<dyn Fn(&Value) -> Readiness + Send + Sync>>,
+    pub(crate) ready: Option<ReadyWhen>,
     pub(crate) revisions: usize,
 }
 

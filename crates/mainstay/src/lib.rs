@@ -24,6 +24,8 @@ pub mod otlp;
 pub mod serve;
 mod snapshot;
 pub mod stability;
+mod termination;
+pub mod webhook;
 
 pub use config::Config;
 pub use controller::{ChildKind, Controller, ControllerBuilder, Rolling, Strategy};
@@ -36,3 +38,4 @@ pub use operator::{BuildError, Operator, OperatorBuilder, PlanError, RunError, S
 pub use rbac::Rbac;
 pub use record::{Recording, ReplayError};
 pub use runner::{ControllerState, DeletionBudget, ParentReport, PastSync, Trigger};
+pub use termination::termination;

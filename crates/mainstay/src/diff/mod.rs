@@ -44,7 +44,8 @@ mod quantity;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use canonical::{content_hash, drop_nulls};
+pub use canonical::content_hash;
+pub(crate) use canonical::drop_nulls;
 pub use change::Change;
 pub use compare::compare;
 pub use desired::{APPLIED, Desired, DesiredError};

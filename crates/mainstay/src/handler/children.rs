@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Error;
 use crate::cache::Object;
 use crate::kind::Kind;
+use crate::readiness::{Readiness, readiness};
 
 /// Some of a parent's children, raw: all of them, or those of one kind.
 #[derive(Clone, Copy)]
@@ -96,6 +97,11 @@ impl<'a> Child<'a> {
         self.object.is_deleting()
     }
 
+    /// Whether it does what it is there for: see [`readiness`](crate::readiness).
+    pub fn readiness(&self) -> Readiness {
+        readiness(&self.json())
+    }
+
     /// The whole of it, as JSON.
     pub fn json(&self) -> Value {
         self.object.value()
@@ -117,7 +123,7 @@ pub struct TypedChildren<'a, T> {
     pub(super) typed: PhantomData<fn() -> T>,
 }
 
-impl<'a, T: DeserializeOwned> TypedChildren<'a, T> {
+impl<T: DeserializeOwned> TypedChildren<'_, T> {
     fn raw(&self) -> Children<'_> {
         Children { kind: Some(&self.kind), ..self.all }
     }

@@ -16,12 +16,14 @@ use crate::events::{self, EventBook, EventWriter, Limits, Reporter};
 use crate::execute::Api;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
+use crate::rbac::Rbac;
 use crate::replicas::{InvalidReplicas, Keeper, Replicas};
 use crate::runner::{Bucket, DeletionBudget, Dependencies, Runner};
 use crate::serve::Pulse;
 use crate::stability::{LoopSettings, Loops};
+use crate::webhook::{Serving, Webhooks};
 
-/// How long the main loop may be silent before `/livez` fails.
+/// How long the main loop may be silent before `/livez` fails, unless said otherwise.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// Why an operator cannot be built.
@@ -41,10 +43,14 @@ pub enum BuildError {
 /// What is needed once, when the operator runs.
 pub(crate) struct Settings {
     pub(crate) pending: Mutex<Vec<Controller>>,
-    pub(crate) replicas: Replicas,
+    /// What it needs besides what its controllers do.
+    pub(crate) rbac: Rbac,
     pub(crate) keeper: Mutex<Option<Keeper>>,
     pub(crate) events: Mutex<Option<EventWriter>>,
+    pub(crate) webhooks: Mutex<Option<(Webhooks, Serving)>>,
     pub(crate) serve: Option<SocketAddr>,
+    /// Where health and metrics are served, while they are.
+    pub(crate) served: Mutex<Option<SocketAddr>>,
     pub(crate) version: String,
     running: AtomicBool,
 }
@@ -68,8 +74,10 @@ pub struct OperatorBuilder {
     controllers: Vec<Controller>,
     namespace: Option<String>,
     replicas: Replicas,
+    webhooks: Option<(Webhooks, Serving)>,
     serve: Option<SocketAddr>,
     version: String,
+    stuck_after: Duration,
     concurrency: usize,
     request_timeout: Duration,
     budget: DeletionBudget,
@@ -86,8 +94,10 @@ impl OperatorBuilder {
             controllers: Vec::new(),
             namespace: None,
             replicas: Replicas::single(),
+            webhooks: None,
             serve: None,
             version: String::new(),
+            stuck_after: STUCK_AFTER,
             concurrency: 16,
             request_timeout: Duration::from_secs(5),
             budget: DeletionBudget::default(),
@@ -116,7 +126,15 @@ impl OperatorBuilder {
         self
     }
 
-    /// Serves health, metrics and debug pages on this address, over plain HTTP.
+    /// Serves admission and conversion webhooks too, for as long as it runs. Their readiness is part of `/readyz`, what they need
+    /// part of the permissions.
+    pub fn webhooks(mut self, webhooks: Webhooks, serving: Serving) -> Self {
+        self.webhooks = Some((webhooks, serving));
+        self
+    }
+
+    /// Serves health, metrics and debug pages on this address, over plain HTTP. With port 0 the system chooses one, which
+    /// [`Operator::address`] tells.
     pub fn serve(mut self, address: SocketAddr) -> Self {
         self.serve = Some(address);
         self
@@ -124,7 +142,13 @@ impl OperatorBuilder {
 
     /// The operator's own version, as `/version` and metrics tell it.
     pub fn version(mut self, version: &str) -> Self {
-        self.version = version.to_owned();
+        version.clone_into(&mut self.version);
+        self
+    }
+
+    /// How long the loop may be silent before `/livez` fails; 30 seconds unless said otherwise.
+    pub fn stuck_after(mut self, limit: Duration) -> Self {
+        self.stuck_after = limit;
         self
     }
 
@@ -134,8 +158,8 @@ impl OperatorBuilder {
         self
     }
 
-    /// How long one request to the API server may take; five seconds unless said otherwise. A write only begins if the lease
-    /// is sure to last that long.
+    /// How long one request to the API server may take; five seconds unless said otherwise, and never longer than
+    /// [the lease allows](Replicas::longest_write).
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = timeout;
         self
@@ -175,6 +199,15 @@ impl OperatorBuilder {
         if self.name.is_empty() || self.name.len() > 52 || ends(&self.name) || !self.name.bytes().all(valid) {
             return Err(BuildError::Name(self.name));
         }
+        let mut rbac = Rbac::new(&self.name, self.namespace.as_deref());
+        self.replicas.allow(&mut rbac);
+        if let Some((webhooks, serving)) = &self.webhooks {
+            let own = self.replicas.namespace().or(self.namespace.as_deref()).unwrap_or("default");
+            rbac.allow_webhooks(&webhooks.permissions(serving), own);
+        }
+        // A write that may outlast its lease would never begin.
+        let longest = self.replicas.longest_write().unwrap_or(self.request_timeout);
+        let timeout = self.request_timeout.min(longest);
         let mut rng = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let metrics = Metrics::new(&self.name, &self.version);
         let (fence, keeper) =
@@ -191,7 +224,7 @@ impl OperatorBuilder {
             client: self.client.clone(),
             manager: self.name.as_str().into(),
             metrics: metrics.clone(),
-            timeout: self.request_timeout,
+            timeout,
         };
         let runner = Runner {
             finalizer: format!("{}.mainstay.dev/finalizer", self.name),
@@ -203,7 +236,7 @@ impl OperatorBuilder {
             metrics,
             events: Mutex::new(Some(sink)),
             fence,
-            pulse: Pulse::new(STUCK_AFTER),
+            pulse: Pulse::new(self.stuck_after),
             concurrency: self.concurrency,
             queue: Mutex::new(Queue::new(rng.fork())),
             wake: Notify::new(),
@@ -213,14 +246,17 @@ impl OperatorBuilder {
             related: Mutex::default(),
             budget: Mutex::new(Bucket::new(self.budget)),
             loops: Mutex::new(Loops::new(self.loops)),
+            webhooks: Mutex::default(),
             witness: Mutex::default(),
         };
         let settings = Settings {
             pending: Mutex::new(self.controllers),
-            replicas: self.replicas,
+            rbac,
             keeper: Mutex::new(keeper),
             events: Mutex::new(Some(writer)),
+            webhooks: Mutex::new(self.webhooks),
             serve: self.serve,
+            served: Mutex::default(),
             version: self.version,
             running: AtomicBool::new(false),
         };

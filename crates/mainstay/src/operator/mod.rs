@@ -3,7 +3,9 @@
 mod builder;
 mod run;
 mod step;
+mod unconnected;
 
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 
 pub use builder::{BuildError, OperatorBuilder};
@@ -58,6 +60,12 @@ impl Operator {
     /// An operator of this name, which is its field manager, the beginning of its finalizer and the name of its lease.
     pub fn builder(name: &str, client: kube::Client) -> OperatorBuilder {
         OperatorBuilder::new(name, client)
+    }
+
+    /// An operator that reaches no cluster: enough to ask what it [needs](Self::rbac). Must be called within a tokio
+    /// runtime.
+    pub fn unconnected(name: &str) -> OperatorBuilder {
+        OperatorBuilder::new(name, unconnected::client())
     }
 
     /// Its name.
@@ -138,6 +146,11 @@ impl Operator {
         self.runner.report(kind, key)
     }
 
+    /// Where health, metrics and debug pages are served, while they are.
+    pub fn address(&self) -> Option<SocketAddr> {
+        *lock(&self.settings.served)
+    }
+
     /// The metrics in Prometheus' text format.
     pub fn metrics(&self) -> String {
         // Formatting into a string fails only if a metric's own formatting does.
@@ -151,17 +164,12 @@ impl Operator {
 
     /// The least permissions that it needs, as its controllers are now.
     pub fn rbac(&self) -> Rbac {
-        let home = self.settings.replicas.namespace();
-        let mut rbac = Rbac::new(self.name(), self.runner.namespace.as_deref(), home);
+        let mut rbac = self.settings.rbac.clone();
         for controller in lock(&self.settings.pending).iter() {
             rbac.allow_controller(controller);
         }
         for active in self.runner.all_active() {
             rbac.allow_controller(&active.controller);
-        }
-        if home.is_some() {
-            let sharded = ["get", "list", "create", "update", "delete"];
-            rbac.allow_at_home("coordination.k8s.io", "leases", &sharded);
         }
         rbac
     }

@@ -5,14 +5,15 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 
 use super::Operator;
-use crate::cache::{PruneError, Selector, Subscription};
+use crate::cache::{KindState, PruneError, Selector, Subscription, Watch};
 use crate::queue::Priority;
 use crate::replicas::Keeper;
 use crate::runner::{Active, Debug, Runner, Trigger, lock};
 use crate::serve::{Endpoints, ServeError, Server};
+use crate::webhook::WebhookError;
 
 /// How long waiting events may take to be written when the operator stops.
 const EVENTS_GRACE: Duration = Duration::from_secs(5);
@@ -30,6 +31,9 @@ pub enum RunError {
     /// Health and metrics cannot be served.
     #[error("health and metrics")]
     Serve(#[from] ServeError),
+    /// Webhooks cannot be served.
+    #[error("webhooks")]
+    Webhooks(#[from] WebhookError),
 }
 
 /// What runs beside the loop. Ends when it is dropped.
@@ -45,6 +49,9 @@ impl Drop for Started {
     fn drop(&mut self) {
         for task in &self.beside {
             task.abort();
+        }
+        if let Some(events) = &self.events {
+            events.abort();
         }
         for active in
             std::mem::take(&mut *self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner))
@@ -72,10 +79,22 @@ impl Operator {
                 let _ = told.wait_for(|stop| *stop).await;
             }
         };
-        let mut beside = tokio::task::JoinSet::new();
+        let mut beside = JoinSet::new();
         if let Some(server) = self.bind().await? {
             tracing::info!(address = %server.address(), "serving health and metrics");
+            *lock(&self.settings.served) = Some(server.address());
             beside.spawn(serve(server, stopped()));
+        }
+        let webhooks = lock(&self.settings.webhooks).take();
+        if let Some((webhooks, serving)) = webhooks {
+            let serving = match self.runner.fence.identity() {
+                Some(_) => serving.registering_while(self.leads(&mut beside)),
+                None => serving,
+            };
+            let server = webhooks.serve(self.runner.api.client.clone(), serving).await?;
+            tracing::info!(address = %server.address(), "serving webhooks");
+            *lock(&self.runner.webhooks) = Some(server.state());
+            beside.spawn(server.run(stopped()));
         }
         if let Some(keeper) = started.keeper.take() {
             let (operator, stopped) = (self.clone(), stopped());
@@ -83,6 +102,8 @@ impl Operator {
         }
         let loop_stop = stopped();
         let mut looping = tokio::spawn(Arc::clone(&self.runner).run(loop_stop));
+        // Whoever drops this future wants nothing more to be written.
+        started.beside.push(looping.abort_handle());
         let ended = tokio::select! {
             () = stop => {
                 tracing::info!("stopping");
@@ -100,6 +121,7 @@ impl Operator {
             std::panic::resume_unwind(error.into_panic());
         }
         while beside.join_next().await.is_some() {}
+        *lock(&self.settings.served) = None;
         let events = started.events.take();
         drop(started);
         // The writer ends when nobody can emit any more.
@@ -159,21 +181,54 @@ impl Operator {
         Ok(Some(server))
     }
 
-    /// Keeps leases from the moment the caches are warm: whoever leads can begin at once.
+    /// Whether this replica holds the first shard: it is the one that registers what all replicas serve.
+    fn leads(&self, beside: &mut JoinSet<()>) -> watch::Receiver<bool> {
+        let mut standing = self.runner.fence.standing();
+        let (tell, leads) = watch::channel(false);
+        beside.spawn(async move {
+            loop {
+                let first = standing.borrow_and_update().held.keys().any(|shard| shard.index() == 0);
+                tell.send_replace(first);
+                tokio::select! {
+                    changed = standing.changed() => if changed.is_err() { return },
+                    () = tell.closed() => return,
+                }
+            }
+        });
+        leads
+    }
+
+    /// Keeps leases from the moment the caches are warm: whoever leads can begin at once. A kind that cannot be watched now is
+    /// not waited for, because no other replica could either, and the rest has work to do.
     async fn keep_leases(&self, keeper: Keeper, stop: impl Future<Output = ()> + Send) {
         let mut stop = Box::pin(stop);
-        let warm = async {
+        let all_warm = async {
             for active in self.runner.all_active() {
                 for watch in active.watches() {
-                    watch.synced().await;
+                    warm(watch).await;
                 }
             }
         };
         tokio::select! {
             () = &mut stop => return,
-            () = warm => {}
+            () = all_warm => {}
         }
         keeper.run(stop).await;
+    }
+}
+
+/// Waits until a cache is filled, or cannot be for the time being.
+async fn warm(watch: &Watch) {
+    let hopeless = async {
+        let mut state = watch.state();
+        while !matches!(state, KindState::Missing | KindState::Forbidden { .. }) {
+            state = watch.state_after(&state).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = watch.synced() => {}
+        () = hopeless => {}
     }
 }
 

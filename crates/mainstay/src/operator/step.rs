@@ -11,6 +11,7 @@ use super::run::{RunError, Started};
 use crate::cache::{KindReport, KindState, Selector};
 use crate::execute::{Call, Failure};
 use crate::kind::{Key, Kind};
+use crate::plan::Step;
 use crate::queue::Priority;
 use crate::runner::{PastSync, Trigger, lock};
 
@@ -36,9 +37,15 @@ pub struct Stepped {
 }
 
 impl Stepped {
+    /// The writes that it made, in order.
+    pub fn written(&self) -> impl Iterator<Item = &Step> {
+        let steps = self.sync.iter().flat_map(|sync| sync.plan.steps.iter().zip(&sync.outcomes));
+        steps.filter(|(_, outcome)| *outcome == "done").map(|(step, _)| step)
+    }
+
     /// How many writes it made.
     pub fn writes(&self) -> usize {
-        self.sync.as_ref().map_or(0, |sync| sync.outcomes.iter().filter(|outcome| *outcome == "done").count())
+        self.written().count()
     }
 }
 

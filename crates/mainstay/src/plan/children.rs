@@ -64,7 +64,7 @@ fn act(wanted: Wanted, standing: Standing, config: &ChildKind, draft: &mut Draft
     match standing {
         Standing::Different { live, reason, changes } => match &config.strategy {
             _ if reason == Reason::Immutable => {
-                draft.steps.push(delete(wanted.object, &live, reason, changes))
+                draft.steps.push(delete(wanted.object, &live, reason, changes));
             }
             Strategy::Replace => draft.steps.push(replace(wanted, &live, reason, changes)),
             Strategy::Recreate => {

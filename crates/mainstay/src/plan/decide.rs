@@ -152,13 +152,13 @@ impl Situation<'_> {
         self.finalizers().contains(&self.finalizer)
     }
 
-    fn parent_step(&self, action: Action, reason: Reason, metadata: Value) -> Step {
+    fn parent_step(&self, action: Action, reason: Reason, finalizers: &[&str]) -> Step {
         let parent = &self.snapshot.parent;
         let precondition = Precondition::Unchanged {
             uid: parent.uid().to_owned(),
             resource_version: parent.resource_version().to_owned(),
         };
-        let body = Body::new(json!({"metadata": metadata}), precondition);
+        let body = Body::new(json!({"metadata": {"finalizers": finalizers}}), precondition);
         Step { action, object: self.snapshot.parent_ref(), reason, changes: Vec::new(), body }
     }
 
@@ -169,8 +169,7 @@ impl Situation<'_> {
         let going = self.snapshot.parent.is_deleting();
         if self.controller.needs_finalizer() && !there && !going {
             let all: Vec<_> = listed.iter().copied().chain([self.finalizer]).collect();
-            let step =
-                self.parent_step(Action::AddFinalizer, Reason::NeedsFinalizer, json!({"finalizers": all}));
+            let step = self.parent_step(Action::AddFinalizer, Reason::NeedsFinalizer, &all);
             draft.steps.push(step);
         } else if !self.controller.needs_finalizer() && there {
             draft.steps.push(self.remove_finalizer(Reason::FinalizerNotNeeded));
@@ -179,7 +178,7 @@ impl Situation<'_> {
 
     fn remove_finalizer(&self, reason: Reason) -> Step {
         let others: Vec<_> = self.finalizers().into_iter().filter(|name| *name != self.finalizer).collect();
-        self.parent_step(Action::RemoveFinalizer, reason, json!({"finalizers": others}))
+        self.parent_step(Action::RemoveFinalizer, reason, &others)
     }
 
     /// Children that exist and are not desired.

@@ -166,7 +166,8 @@ impl Step {
     pub(crate) fn hide_secrets(&mut self) {
         self.body.changes = self.changes.clone();
         let kind = &self.object.kind;
-        self.changes = std::mem::take(&mut self.changes).into_iter().map(|change| change.showable(kind)).collect();
+        self.changes =
+            std::mem::take(&mut self.changes).into_iter().map(|change| change.showable(kind)).collect();
     }
 }
 

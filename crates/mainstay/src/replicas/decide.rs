@@ -74,16 +74,20 @@ pub(super) struct Decision {
     pub(super) finished: bool,
 }
 
-/// What can be decided without looking at the leases again: what is to be renewed.
+/// What can be decided without looking at the leases again: what is to be renewed, and when stopping what is to be given
+/// up.
 pub(super) fn due(ledger: &Ledger, now: Instant) -> Vec<Step> {
     // A little early, because nobody wakes on time.
     let is_due = |renewed: Instant| now >= renewed + ledger.terms.renew * 3 / 4;
-    let mut steps = Vec::new();
-    if has_members(ledger) && ledger.stopping.is_none() && ledger.member_at.is_none_or(is_due) {
+    let stopping = ledger.stopping.is_some();
+    let mut steps = if stopping { stop(ledger) } else { Vec::new() };
+    if has_members(ledger) && !stopping && ledger.member_at.is_none_or(is_due) {
         steps.push(Step::KeepMember);
     }
-    let own = ledger.own.iter().filter(|(_, own)| own.renewed.is_none_or(|renewed| is_due(renewed.at)));
-    steps.extend(own.map(|(shard, _)| Step::Renew(*shard)));
+    // A lease that no work needs any more is given back, and if that fails it may as well run out.
+    let needed = ledger.own.iter().filter(|(_, own)| own.drain != Drain::Done);
+    let old = needed.filter(|(_, own)| own.renewed.is_none_or(|renewed| is_due(renewed.at)));
+    steps.extend(old.map(|(shard, _)| Step::Renew(*shard)));
     steps
 }
 
@@ -94,9 +98,7 @@ pub(super) fn decide(ledger: &Ledger, now: Instant) -> Decision {
     let held = held(ledger, now);
     let quotas = balance::quotas(&held, ledger.names.count);
     let mut waiting = None;
-    if ledger.stopping.is_some() {
-        steps.extend(stop(ledger));
-    } else {
+    if ledger.stopping.is_none() {
         let mine = own_count(ledger);
         let quota = quotas.get(&ledger.me).copied().unwrap_or(0);
         steps.extend(settle(ledger, mine.saturating_sub(quota), other.is_some()));

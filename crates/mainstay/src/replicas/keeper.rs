@@ -128,54 +128,56 @@ impl Keeper {
 
     async fn round(&mut self) -> Next {
         let failed = Next::After(self.ledger.terms.retry, None);
-        let renewals = due(&self.ledger, Instant::now());
-        if self.write_all(renewals).await.failed || !self.read_all().await {
+        self.note_drained();
+        let steps = self.change_locally(due(&self.ledger, Instant::now()));
+        self.show(None);
+        if self.write_all(steps).await.failed || !self.read_all().await {
             self.show(None);
             return if has_run_out(&self.ledger, Instant::now()) { Next::Finish } else { failed };
         }
-        for shard in self.draining() {
-            self.ledger.drain(shard, Drain::Done);
-        }
-        let decision = decide(&self.ledger, Instant::now());
-        let steps = self.change_locally(&decision);
+        self.note_drained();
+        let mut decision = decide(&self.ledger, Instant::now());
+        let steps = self.change_locally(std::mem::take(&mut decision.steps));
         self.show(Some(&decision));
         if decision.finished {
             return Next::Finish;
         }
         let written = self.write_all(steps).await;
         self.show(Some(&decision));
-        let drained = !self.draining().is_empty();
         if written.failed {
             failed
-        } else if written.changed || drained {
+        } else if written.changed || !self.drained().is_empty() {
             Next::AtOnce
         } else {
             Next::After(decision.pause, decision.latest)
         }
     }
 
-    /// The shards whose last work has ended.
-    fn draining(&self) -> Vec<super::Shard> {
+    fn note_drained(&mut self) {
+        for shard in self.drained() {
+            self.ledger.drain(shard, Drain::Done);
+        }
+    }
+
+    /// The shards whose last work has just ended.
+    fn drained(&self) -> Vec<super::Shard> {
         let draining = self.ledger.own.iter().filter(|(_, own)| own.drain == Drain::Running);
         draining.map(|(shard, _)| *shard).filter(|shard| self.fence.is_idle(*shard)).collect()
     }
 
     /// Carries out the steps that need no request, and leaves the others.
-    fn change_locally(&mut self, decision: &Decision) -> Vec<Step> {
-        let mut requests = Vec::new();
-        for step in &decision.steps {
+    fn change_locally(&mut self, mut steps: Vec<Step>) -> Vec<Step> {
+        steps.retain(|step| {
             match step {
                 Step::Open(shard) => self.ledger.open(*shard),
                 Step::Drain(shard) => self.ledger.drain(*shard, Drain::Running),
-                Step::Release(shard) => {
-                    // The fence is closed before the lease is given away.
-                    self.ledger.close(*shard);
-                    requests.push(step.clone());
-                }
-                _ => requests.push(step.clone()),
+                // The fence is closed before the lease is given away.
+                Step::Release(shard) => self.ledger.close(*shard),
+                _ => {}
             }
-        }
-        requests
+            !matches!(step, Step::Open(_) | Step::Drain(_))
+        });
+        steps
     }
 
     /// Shows the ledger's state to the fence and to who listens.

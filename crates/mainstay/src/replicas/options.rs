@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::rbac::Rbac;
+
 use super::shard::Identity;
 
 /// How many replicas of an operator may run, and how they share its parents.
@@ -115,6 +117,14 @@ impl Replicas {
     /// The namespace of the leases, if there are any.
     pub fn namespace(&self) -> Option<&str> {
         self.leases.as_ref().map(|leases| leases.namespace.as_str())
+    }
+
+    /// Adds the permissions that leases need.
+    pub(crate) fn allow(&self, rbac: &mut Rbac) {
+        if let Some(leases) = &self.leases {
+            let verbs = ["get", "list", "create", "update", "delete"];
+            rbac.allow_within(&leases.namespace, "coordination.k8s.io", "leases", &verbs);
+        }
     }
 
     /// The number of shards.

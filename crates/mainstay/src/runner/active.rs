@@ -187,7 +187,7 @@ async fn learn_kinds(active: &Active, runner: &Runner) -> Knowledge {
             // A new kind is served a moment before the server tells of it.
             Ok(None) => tracing::debug!(kind = %parent, "the server does not tell of the kind yet"),
             Err(failure) => {
-                tracing::warn!(kind = %parent, %failure, "cannot learn whether the kind has a status subresource")
+                tracing::warn!(kind = %parent, %failure, "cannot learn whether the kind has a status subresource");
             }
         }
         tokio::time::sleep(wait).await;

@@ -16,6 +16,9 @@ use crate::queue::{Outcome, Priority};
 /// How long a parent waits that was decided on outdated knowledge.
 const OUTDATED_WAIT: Duration = Duration::from_millis(50);
 
+/// What came of a step that was not reached.
+const NOT_TRIED: &str = "not tried: it rests on a step that failed";
+
 /// What came of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Executed {
@@ -58,7 +61,10 @@ impl Executed {
         if let Some(until) = held_until {
             // Only what goes round in circles is left alone; the rest of the parent is looked after as ever.
             let until = until.saturating_duration_since(Instant::now());
-            return (Outcome::Done { again_after: Some(again_after.map_or(until, |after| after.min(until))) }, "loop");
+            return (
+                Outcome::Done { again_after: Some(again_after.map_or(until, |after| after.min(until))) },
+                "loop",
+            );
         }
         (Outcome::Done { again_after }, "settled")
     }
@@ -107,6 +113,8 @@ impl Course<'_> {
                 break;
             }
         }
+        // What is told of the status below has its place after all of these.
+        executed.outcomes.resize(plan.steps.len(), NOT_TRIED.into());
         withhold(plan, withheld);
         problems.extend(self.runner.observe(plan, &done, &self.request, asked, Instant::now()));
         plan.waiting.append(&mut problems);
@@ -142,7 +150,7 @@ impl Course<'_> {
                 tracing::info!(%object, reason = step.reason.as_str(), "{action}");
             }
             StepOutcome::NotNeeded | StepOutcome::Outdated => {
-                tracing::debug!(%object, "{action}: {}", told(outcome))
+                tracing::debug!(%object, "{action}: {}", told(outcome));
             }
             StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
         }

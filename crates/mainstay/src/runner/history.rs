@@ -17,7 +17,7 @@ pub struct PastSync {
     pub triggers: Vec<String>,
     /// What it planned.
     pub plan: Plan,
-    /// What came of each step, in the order of the plan. Steps that were not reached have none.
+    /// What came of each step, in the order of the plan.
     pub outcomes: Vec<String>,
     /// Why there is no plan, or why it was not carried out wholly.
     #[serde(skip_serializing_if = "Option::is_none")]

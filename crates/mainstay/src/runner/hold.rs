@@ -30,8 +30,8 @@ impl Runner {
         plan.steps.retain(|step| {
             let subjects = [Subject::Object(step.object.clone()), Subject::Names(step.object.kind.clone())];
             let of_names = matches!(step.action, Action::Create | Action::Delete);
-            let subjects = subjects.iter().take(if of_names { 2 } else { 1 });
-            let held = subjects.filter_map(|subject| loops.held(&plan.parent, asked, subject, now)).next();
+            let mut subjects = subjects.iter().take(if of_names { 2 } else { 1 });
+            let held = subjects.find_map(|subject| loops.held(&plan.parent, asked, subject, now));
             let Some(spot) = held else { return true };
             until = Some(until.map_or(spot.until, |known| known.min(spot.until)));
             let told = Waiting::Loop { what: spot.to_string() };

@@ -1,6 +1,7 @@
 //! What can be asked of a running operator: plans, reports, states. Changes nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,13 +11,19 @@ use super::call::{Called, call_finalize, call_sync};
 use super::course::{Answer, has_finalizer};
 use super::lookup::describe;
 use super::{Active, Runner, lock};
+use crate::cache::{KindState, Selector, Watch};
 use crate::handler::Finalized;
-use crate::kind::{Key, Kind};
+use crate::kind::{Key, Kind, ObjectRef};
+use crate::metrics::Reading;
 use crate::operator::PlanError;
 use crate::plan::{Memory, Plan, Situation, Waiting};
-use crate::queue::State;
+use crate::queue::{Priority, State};
 use crate::record::Recording;
 use crate::serve::{Check, DebugSource, ParentFilter};
+
+/// How long a watch may be without its server before it counts as stale. A connection that is cut and made again within
+/// this time is everyday business.
+const STALE_AFTER: Duration = Duration::from_mins(1);
 
 /// How a controller is doing.
 #[derive(Debug, Clone, Serialize)]
@@ -168,19 +175,20 @@ impl Runner {
         let mut checks: Vec<Check> = Vec::new();
         for report in self.caches.reports() {
             let result = match &report.state {
-                crate::cache::KindState::Live if report.synced => Ok(()),
-                // A connection that is cut and made again within this time is everyday business.
-                crate::cache::KindState::Stale { since, .. }
-                    if report.synced && since.elapsed() < STALE_AFTER =>
-                {
-                    Ok(())
-                }
+                KindState::Live if report.synced => Ok(()),
+                KindState::Stale { since, .. } if report.synced && since.elapsed() < STALE_AFTER => Ok(()),
                 other => Err(describe(other)),
             };
             checks.push((report.kind.to_string(), result));
         }
+        if let Some(webhooks) = &*lock(&self.webhooks) {
+            let state = webhooks.borrow();
+            let pending: Vec<_> = state.pending.iter().map(ToString::to_string).collect();
+            let result = if state.is_ready() { Ok(()) } else { Err(pending.join("; ")) };
+            checks.push(("webhooks".to_owned(), result));
+        }
         for active in self.all_active() {
-            if active.knowledge().is_none() && active.watches().iter().all(crate::cache::Watch::is_synced) {
+            if active.knowledge().is_none() && active.watches().iter().all(Watch::is_synced) {
                 let kind = active.controller.parent();
                 checks.push((format!("schema of {kind}"), Err("the server has not told it yet".into())));
             }
@@ -189,14 +197,12 @@ impl Runner {
     }
 
     /// Gauges that are read when somebody scrapes.
-    pub(crate) fn read_gauges(&self, reading: &mut crate::metrics::Reading) {
+    pub(crate) fn read_gauges(&self, reading: &mut Reading) {
         let queue = lock(&self.queue);
         for (kind, depth) in queue.depths() {
-            for (priority, label) in [
-                (crate::queue::Priority::Now, "now"),
-                (crate::queue::Priority::Normal, "normal"),
-                (crate::queue::Priority::Low, "low"),
-            ] {
+            for (priority, label) in
+                [(Priority::Now, "now"), (Priority::Normal, "normal"), (Priority::Low, "low")]
+            {
                 reading.queue_depth(kind, label, depth.ready(priority));
             }
             reading.queue_running(kind, depth.running);
@@ -213,7 +219,7 @@ impl Runner {
             let of_kind = || parents.iter().filter(|((known, _), _)| known == kind);
             reading.parents_failing(kind, of_kind().filter(|(_, state)| state.error.is_some()).count());
             let looping = of_kind().filter(|((kind, key), _)| {
-                let parent = crate::kind::ObjectRef { kind: kind.clone(), key: key.clone() };
+                let parent = ObjectRef { kind: kind.clone(), key: key.clone() };
                 loops.spots(&parent).next().is_some()
             });
             reading.loops(kind, looping.count());
@@ -224,8 +230,6 @@ impl Runner {
         }
     }
 }
-
-const STALE_AFTER: std::time::Duration = std::time::Duration::from_secs(60);
 
 fn states(active: &Active) -> String {
     let states =
@@ -264,7 +268,7 @@ impl DebugSource for Debug {
             {
                 continue;
             }
-            let all = crate::cache::Selector::everything();
+            let all = Selector::everything();
             for parent in runner.caches.list(kind, filter.namespace.as_deref(), &all) {
                 if shown.len() >= filter.limit {
                     break;

@@ -24,9 +24,8 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -54,6 +53,7 @@ use crate::queue::{Outcome, Queue, Taken};
 use crate::replicas::Fence;
 use crate::serve::Pulse;
 use crate::stability::Loops;
+use crate::webhook::WebhookState;
 
 /// Everything that the syncs of an operator share.
 pub(crate) struct Runner {
@@ -80,6 +80,8 @@ pub(crate) struct Runner {
     pub(crate) related: Mutex<BTreeMap<Kind, RelatedWatch>>,
     pub(crate) budget: Mutex<Bucket>,
     pub(crate) loops: Mutex<Loops<FieldPath>>,
+    /// How the webhooks are doing, if there are any.
+    pub(crate) webhooks: Mutex<Option<watch::Receiver<WebhookState>>>,
     /// What syncs did, for somebody who steps through them.
     pub(crate) witness: Mutex<Option<Vec<PastSync>>>,
 }
@@ -122,7 +124,7 @@ impl Runner {
             self.start_what_is_due(&mut running);
             let wake_at = lock(&self.queue).next_wake();
             // A timer beats at least this often, so that health can tell a quiet loop from a stuck one.
-            let limit = Instant::now() + Duration::from_secs(5);
+            let limit = Instant::now() + self.pulse.interval();
             let wake_at = wake_at.map_or(limit, |at| at.min(limit));
             tokio::select! {
                 () = &mut stop => break,

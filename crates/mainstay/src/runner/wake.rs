@@ -11,14 +11,13 @@ use crate::queue::Priority;
 impl Runner {
     /// Wakes all parents that a change concerns, but one: it wrote the change itself and looks again anyway.
     pub(crate) fn changed(&self, kind: &Kind, change: &Change, except: Option<&ParentId>) {
-        if change.is_nothing() {
-            return;
-        }
+        // Without an object nothing has changed.
+        let Some(object) = change.object() else { return };
         if self.active(kind).is_some() {
             self.parent_changed(kind, change, except);
         }
         for parent in self.owners(kind, change) {
-            self.push_unless(except, &parent, Priority::Normal, || Trigger::Child(reference(change)));
+            self.push_unless(except, &parent, Priority::Normal, || Trigger::Child(object.reference()));
         }
         let concerned = lock(&self.dependencies).concerned(
             kind,
@@ -26,7 +25,7 @@ impl Runner {
             change.now().map(AsRef::as_ref),
         );
         for parent in concerned {
-            self.push_unless(except, &parent, Priority::Normal, || Trigger::Related(reference(change)));
+            self.push_unless(except, &parent, Priority::Normal, || Trigger::Related(object.reference()));
         }
     }
 
@@ -99,14 +98,6 @@ impl Runner {
         }
         owners
     }
-}
-
-fn reference(change: &Change) -> crate::kind::ObjectRef {
-    // Only changes of objects come here; `Nothing` was sorted out.
-    change
-        .object()
-        .map(|object| object.reference())
-        .unwrap_or_else(|| unreachable!("a change without an object"))
 }
 
 /// What about a parent changed.

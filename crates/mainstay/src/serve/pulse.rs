@@ -23,6 +23,11 @@ impl Pulse {
         Self { limit, last: Arc::new(Mutex::new(Instant::now())) }
     }
 
+    /// How often a loop that has nothing to do should beat all the same.
+    pub fn interval(&self) -> Duration {
+        self.limit / 6
+    }
+
     /// The loop came round. Cheap enough for every turn.
     pub fn beat(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();

@@ -31,13 +31,13 @@ pub(super) fn broken(files: &Files) -> Vec<String> {
 
 /// Texts between backticks that are paths from the repository's root.
 pub(super) fn quoted_paths(text: &str) -> BTreeSet<String> {
-    let quoted = Regex::new(r"`((?:crates|bench|hack|\.ci)/[A-Za-z0-9_./-]*)`").unwrap();
+    let quoted = Regex::new(r"`((?:crates|bench|examples|hack|\.ci)/[A-Za-z0-9_./-]*)`").unwrap();
     quoted.captures_iter(text).map(|found| found[1].trim_end_matches('/').to_owned()).collect()
 }
 
 /// Words that are paths from the repository's root.
 pub(super) fn named_paths(text: &str) -> BTreeSet<String> {
-    let path = Regex::new(r"(?m)(?:^|[\s@])((?:crates|bench|hack)/[A-Za-z0-9_./-]+)").unwrap();
+    let path = Regex::new(r"(?m)(?:^|[\s@])((?:crates|bench|examples|hack)/[A-Za-z0-9_./-]+)").unwrap();
     path.captures_iter(text).map(|found| found[1].to_owned()).collect()
 }
 

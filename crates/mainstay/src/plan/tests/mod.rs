@@ -1,5 +1,9 @@
 //! Plans, as people read them, for situations that are written down as JSON.
 
+mod finalizer;
+mod rolling;
+mod status;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -55,6 +59,7 @@ fn world(builder: ControllerBuilder) -> World {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "it is written with `json!`")]
 fn map(name: &str, data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
 }
@@ -153,6 +158,7 @@ impl World {
     }
 
     #[track_caller]
+    #[allow(clippy::needless_pass_by_value, reason = "it is written in place")]
     fn check(&self, children: impl IntoIterator<Item = Value>, expected: Expect) -> Plan {
         let mut response = SyncResponse::new();
         for child in children {
@@ -437,229 +443,4 @@ fn deletions_beyond_the_budget_are_withheld() {
           delete ConfigMap.v1 ns/a: it is no longer desired
           waiting: 2 deletions are withheld until the deletion budget allows them"#]],
     );
-}
-
-mod status {
-    use super::*;
-
-    fn with_status(status: Value) -> SyncResponse {
-        SyncResponse::from_status(status).unwrap()
-    }
-
-    #[test]
-    fn it_is_written_with_the_observed_generation() {
-        let plan = world(apply()).plan(&with_status(json!({"phase": "Up"})));
-        assert_eq!(plan.steps[0].action, Action::WriteStatus);
-        assert_eq!(plan.steps[0].body.value["status"], json!({"phase": "Up", "observedGeneration": 3}));
-    }
-
-    #[test]
-    fn it_is_not_written_when_it_is_there() {
-        let world = world(apply())
-            .parent(|parent| parent["status"] = json!({"phase": "Up", "observedGeneration": 3}));
-        assert!(world.plan(&with_status(json!({"phase": "Up"}))).is_settled());
-    }
-
-    #[test]
-    fn a_field_that_is_no_longer_given_is_removed() {
-        let status = json!({"phase": "Up", "old": 1, "observedGeneration": 3});
-        let plan = world(apply())
-            .parent(|parent| parent["status"] = status)
-            .plan(&with_status(json!({"phase": "Up"})));
-        expect![[r#"
-            Shop.example.com/v1 ns/shop (generation 3)
-              write status of Shop.example.com/v1 ns/shop: the status has changed
-                status.old: removed, was 1"#]]
-        .assert_eq(&plan.to_string());
-    }
-
-    #[test]
-    fn null_writes_none() {
-        let world = world(apply()).parent(|parent| parent["status"] = json!({"phase": "Up"}));
-        assert!(world.plan(&SyncResponse::new()).is_settled());
-    }
-
-    #[test]
-    fn it_waits_for_the_children_unless_it_comes_first() {
-        let response = || with_status(json!({"phase": "Up"})).with_child(map("a", json!({}))).unwrap();
-        let actions = |response: &SyncResponse| {
-            world(apply()).plan(response).steps.iter().map(|step| step.action).collect::<Vec<_>>()
-        };
-        assert_eq!(actions(&response()), [Action::Create]);
-        assert_eq!(actions(&response().status_first()), [Action::WriteStatus, Action::Create]);
-    }
-
-    #[test]
-    fn without_the_subresource_a_status_is_a_mistake_and_null_is_not() {
-        let mut world = world(apply());
-        world.has_status = false;
-        assert!(world.plan(&SyncResponse::new()).is_settled());
-        let plan = world.plan(&with_status(json!({"phase": "Up"})));
-        assert_eq!(plan.waiting, [Waiting::NoStatusSubresource]);
-        assert!(plan.writes_nothing());
-    }
-
-    #[test]
-    fn a_problem_is_a_condition_and_its_end_too() {
-        let foreign = world(apply()).foreign(map("a", json!({})));
-        let response = with_status(json!({"phase": "Up"})).with_child(map("a", json!({}))).unwrap();
-        let plan = foreign.plan(&response);
-        let status = &plan.steps[0].body.value["status"];
-        let condition = &status["conditions"][0];
-        assert_eq!(
-            (&condition["type"], &condition["status"], &condition["reason"]),
-            (&json!("Reconciled"), &json!("False"), &json!("ChildConflict"))
-        );
-        assert_eq!(status["phase"], "Up");
-        let recovered =
-            world(apply()).made(map("a", json!({}))).parent(|parent| parent["status"] = status.clone());
-        let plan = recovered.plan(&response);
-        assert_eq!(plan.steps[0].body.value["status"]["conditions"][0]["status"], "True");
-        let settled =
-            recovered.parent(|parent| parent["status"] = plan.steps[0].body.value["status"].clone());
-        assert!(settled.plan(&response).is_settled());
-    }
-}
-
-mod finalizer {
-    use super::*;
-
-    fn finalizing() -> ControllerBuilder {
-        apply().finalize(|_: &_| Ok(Finalized::Done))
-    }
-
-    fn going(parent: &mut Value) {
-        parent["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        parent["metadata"]["finalizers"] = json!(["others", FINALIZER]);
-    }
-
-    #[test]
-    fn it_is_set_before_anything_is_made() {
-        let plan = world(finalizing()).check(
-            [map("a", json!({}))],
-            expect![[r#"
-            Shop.example.com/v1 ns/shop (generation 3)
-              add finalizer to Shop.example.com/v1 ns/shop: something is to be done before it goes
-              create ConfigMap.v1 ns/a: it is desired and missing"#]],
-        );
-        assert_eq!(plan.steps[0].body.value["metadata"]["finalizers"], json!([FINALIZER]));
-    }
-
-    #[test]
-    fn one_that_nobody_needs_any_more_is_taken_off() {
-        let world = world(apply()).parent(|parent| parent["metadata"]["finalizers"] = json!([FINALIZER]));
-        world.check([], expect![[r#"
-            Shop.example.com/v1 ns/shop (generation 3)
-              remove finalizer from Shop.example.com/v1 ns/shop: nothing is to be done any more before it goes"#]]);
-    }
-
-    #[test]
-    fn done_takes_it_off_and_leaves_those_of_others() {
-        let world = world(finalizing()).parent(going).made(map("a", json!({})));
-        let plan = world.plan_with(|situation| decide_finalized(situation, &Finalized::Done));
-        assert_eq!(plan.steps.len(), 1, "{plan}");
-        assert_eq!(plan.steps[0].body.value["metadata"]["finalizers"], json!(["others"]));
-    }
-
-    #[test]
-    fn not_yet_keeps_children_that_it_does_not_name() {
-        let world = world(finalizing()).parent(going).made(map("data", json!({})));
-        let response = SyncResponse::new().with_child(map("cleanup", json!({}))).unwrap();
-        let plan = world.plan_with(|situation| decide_finalized(situation, &Finalized::NotYet(response)));
-        expect![[r#"
-            Shop.example.com/v1 ns/shop (generation 3)
-              create ConfigMap.v1 ns/cleanup: it is desired and missing
-              waiting: the finalizer has more to do"#]]
-        .assert_eq(&plan.to_string());
-    }
-
-    #[test]
-    fn orphans_are_released_before_the_parent_goes() {
-        let orphaning = controller(ChildKind::new(map_kind()).orphan_on_delete());
-        let world = world(orphaning).parent(going).made(map("a", json!({})));
-        let plan = world.plan_with(|situation| decide_finalized(situation, &Finalized::Done));
-        expect![[r#"
-            Shop.example.com/v1 ns/shop (generation 3)
-              release ConfigMap.v1 ns/a: it shall outlive its parent
-              remove finalizer from Shop.example.com/v1 ns/shop: all that had to be done before it goes is done"#]]
-        .assert_eq(&plan.to_string());
-        assert_eq!(plan.steps[0].body.value["metadata"]["ownerReferences"], json!([]));
-    }
-}
-
-mod rolling {
-    use super::*;
-
-    fn rolling(at_most: usize) -> World {
-        let mut world = world(controller(
-            ChildKind::new(pod_kind()).strategy(Strategy::Rolling(Rolling::at_most(at_most))),
-        ));
-        // The revision of the present spec is there already.
-        let plan = world.plan(&SyncResponse::new());
-        let mut revision = plan.steps[0].body.value.clone();
-        revision["metadata"]["ownerReferences"][0]["uid"] = json!("parent");
-        world.put(revision);
-        world
-    }
-
-    fn names(plan: &Plan) -> Vec<&str> {
-        plan.steps.iter().map(|step| step.object.key.name()).collect()
-    }
-
-    fn wanted(image: &str) -> SyncResponse {
-        let mut response = SyncResponse::new();
-        for name in ["a", "b", "c"] {
-            response.add_child(without_status(pod(name, image, true))).unwrap();
-        }
-        response
-    }
-
-    #[test]
-    fn only_as_many_change_as_may_be_unavailable() {
-        let world = rolling(1).made(pod("a", "1", true)).made(pod("b", "1", true)).made(pod("c", "1", true));
-        let plan = world.plan(&wanted("2"));
-        assert_eq!(names(&plan), ["a"], "{plan}");
-        assert_eq!(plan.waiting[0].to_string(), "rolling out: 2 of Pod.v1 to go");
-    }
-
-    #[test]
-    fn one_that_is_not_ready_holds_the_others_up() {
-        let world = rolling(1).made(pod("a", "2", false)).made(pod("b", "1", true)).made(pod("c", "1", true));
-        let plan = world.plan(&wanted("2"));
-        assert!(plan.writes_nothing(), "{plan}");
-        assert_eq!(plan.waiting[0].to_string(), "rolling out: 2 of Pod.v1 to go, waiting for a (Starting)");
-    }
-
-    #[test]
-    fn one_that_is_down_anyway_is_changed_at_once() {
-        let world = rolling(1).made(pod("a", "1", true)).made(pod("b", "1", false)).made(pod("c", "1", true));
-        assert_eq!(names(&world.plan(&wanted("2"))), ["b"]);
-    }
-
-    #[test]
-    fn missing_ones_are_created_at_once_and_count_as_unavailable() {
-        let world = rolling(2).made(pod("a", "1", true)).made(pod("b", "1", true));
-        assert_eq!(names(&world.plan(&wanted("2"))), ["a", "c"]);
-    }
-
-    #[test]
-    fn a_new_spec_is_a_new_revision_and_an_old_one_comes_back_as_the_newest() {
-        let first = rolling(1);
-        let second = |mut world: World| {
-            world.parent["spec"] = json!({"size": 2});
-            world
-        };
-        let mut world = second(first);
-        let plan = world.plan(&SyncResponse::new());
-        assert_eq!(
-            (plan.steps[0].action, &plan.steps[0].body.value["revision"]),
-            (Action::Create, &json!(2))
-        );
-        assert_eq!(plan.steps[0].body.value["data"]["spec"], json!({"size": 2}));
-        world.put(plan.steps[0].body.value.clone());
-        assert!(world.plan(&SyncResponse::new()).is_settled());
-        world.parent["spec"] = json!({"size": 1});
-        let plan = world.plan(&SyncResponse::new());
-        assert_eq!((plan.steps[0].action, &plan.steps[0].body.value["revision"]), (Action::Apply, &json!(3)));
-    }
 }

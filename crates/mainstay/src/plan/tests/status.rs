@@ -1,0 +1,79 @@
+//! What becomes of the parent's status.
+
+use super::*;
+
+fn with_status(status: Value) -> SyncResponse {
+    SyncResponse::from_status(status).unwrap()
+}
+
+#[test]
+fn it_is_written_with_the_observed_generation() {
+    let plan = world(apply()).plan(&with_status(json!({"phase": "Up"})));
+    assert_eq!(plan.steps[0].action, Action::WriteStatus);
+    assert_eq!(plan.steps[0].body.value["status"], json!({"phase": "Up", "observedGeneration": 3}));
+}
+
+#[test]
+fn it_is_not_written_when_it_is_there() {
+    let world =
+        world(apply()).parent(|parent| parent["status"] = json!({"phase": "Up", "observedGeneration": 3}));
+    assert!(world.plan(&with_status(json!({"phase": "Up"}))).is_settled());
+}
+
+#[test]
+fn a_field_that_is_no_longer_given_is_removed() {
+    let status = json!({"phase": "Up", "old": 1, "observedGeneration": 3});
+    let plan =
+        world(apply()).parent(|parent| parent["status"] = status).plan(&with_status(json!({"phase": "Up"})));
+    expect![[r#"
+        Shop.example.com/v1 ns/shop (generation 3)
+          write status of Shop.example.com/v1 ns/shop: the status has changed
+            status.old: removed, was 1"#]]
+    .assert_eq(&plan.to_string());
+}
+
+#[test]
+fn null_writes_none() {
+    let world = world(apply()).parent(|parent| parent["status"] = json!({"phase": "Up"}));
+    assert!(world.plan(&SyncResponse::new()).is_settled());
+}
+
+#[test]
+fn it_waits_for_the_children_unless_it_comes_first() {
+    let response = || with_status(json!({"phase": "Up"})).with_child(map("a", json!({}))).unwrap();
+    let actions = |response: &SyncResponse| {
+        world(apply()).plan(response).steps.iter().map(|step| step.action).collect::<Vec<_>>()
+    };
+    assert_eq!(actions(&response()), [Action::Create]);
+    assert_eq!(actions(&response().status_first()), [Action::WriteStatus, Action::Create]);
+}
+
+#[test]
+fn without_the_subresource_a_status_is_a_mistake_and_null_is_not() {
+    let mut world = world(apply());
+    world.has_status = false;
+    assert!(world.plan(&SyncResponse::new()).is_settled());
+    let plan = world.plan(&with_status(json!({"phase": "Up"})));
+    assert_eq!(plan.waiting, [Waiting::NoStatusSubresource]);
+    assert!(plan.writes_nothing());
+}
+
+#[test]
+fn a_problem_is_a_condition_and_its_end_too() {
+    let foreign = world(apply()).foreign(map("a", json!({})));
+    let response = with_status(json!({"phase": "Up"})).with_child(map("a", json!({}))).unwrap();
+    let plan = foreign.plan(&response);
+    let status = &plan.steps[0].body.value["status"];
+    let condition = &status["conditions"][0];
+    assert_eq!(
+        (&condition["type"], &condition["status"], &condition["reason"]),
+        (&json!("Reconciled"), &json!("False"), &json!("ChildConflict"))
+    );
+    assert_eq!(status["phase"], "Up");
+    let recovered =
+        world(apply()).made(map("a", json!({}))).parent(|parent| parent["status"] = status.clone());
+    let plan = recovered.plan(&response);
+    assert_eq!(plan.steps[0].body.value["status"]["conditions"][0]["status"], "True");
+    let settled = recovered.parent(|parent| parent["status"] = plan.steps[0].body.value["status"].clone());
+    assert!(settled.plan(&response).is_settled());
+}

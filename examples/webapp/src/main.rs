@@ -1,0 +1,43 @@
+//! The program: prints what the cluster needs, or runs the operator.
+
+use std::net::SocketAddr;
+
+use clap::Parser;
+use kube::CustomResourceExt as _;
+use mainstay::Operator;
+use webapp::kinds::WebApp;
+use webapp::{NAME, configure};
+
+/// Keeps a Deployment, a Service and a ConfigMap for every WebApp.
+#[derive(Parser)]
+struct Arguments {
+    /// Print the CustomResourceDefinition for `kubectl apply -f -`, and end.
+    #[arg(long)]
+    print_crd: bool,
+    /// Print the least permissions that the operator needs for `kubectl apply -f -`, and end.
+    #[arg(long)]
+    print_rbac: bool,
+    /// Serve health, metrics and what was done for whom, and why: 127.0.0.1:8080.
+    #[arg(long, value_name = "ADDRESS")]
+    serve: Option<SocketAddr>,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    if arguments.print_crd {
+        println!("{:#}", serde_json::to_value(WebApp::crd())?);
+        return Ok(());
+    }
+    if arguments.print_rbac {
+        println!("{}", configure(Operator::unconnected(NAME)).build()?.rbac());
+        return Ok(());
+    }
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let mut operator = configure(Operator::builder(NAME, kube::Client::try_default().await?));
+    if let Some(address) = arguments.serve {
+        operator = operator.serve(address);
+    }
+    operator.build()?.run(mainstay::termination()).await?;
+    Ok(())
+}
