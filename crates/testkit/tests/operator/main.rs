@@ -4,6 +4,7 @@
 mod bad_input;
 mod children;
 mod conflict;
+mod defects;
 mod events;
 mod finalize;
 mod fixtures;
