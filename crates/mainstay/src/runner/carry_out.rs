@@ -171,6 +171,9 @@ impl Course<'_> {
         if plan.steps.iter().any(|step| step.action == Action::WriteStatus) {
             return executed;
         }
+        // A status that is new each time is not written on the occasion of telling so.
+        let held = self.runner.holds_status(&self.request.snapshot().parent, Instant::now());
+        let status = if held { &Value::Null } else { status };
         if let Some(mut step) = self.plan_status(status, &plan.waiting, &state.memory) {
             step.hide_secrets();
             let outcome = self.execute_step(&step, &mut state.memory).await;
