@@ -119,6 +119,23 @@ async fn child_that_the_server_refuses_is_told_and_the_others_are_applied() {
 }
 
 #[tokio::test]
+async fn child_with_a_field_that_its_kind_does_not_have_is_told() {
+    for_each_cluster(async |cluster| {
+        let test = step_through(&cluster, obedient([Kind::of::<Service>(), config_maps()])).await;
+        let mut service = bad_service();
+        service["spec"] = json!({"prots": [{"port": 80}]});
+        let children = [service, config_map("one", json!({}))];
+        test.create(shop("paint", json!({"children": children}))).await;
+        test.settle().await;
+        assert!(test.exists(&config_maps(), "one").await);
+        let (_, reason, message) = told(&cluster, "paint").await;
+        assert_eq!(reason, "ChildRejected");
+        assert!(message.contains(".spec.prots: field not declared in schema"), "{message}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn refused_child_is_tried_again_after_a_backoff_without_writing_the_condition_again() {
     for_each_cluster(async |cluster| {
         define_shop(&cluster).await;
