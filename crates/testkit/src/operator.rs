@@ -168,6 +168,16 @@ impl RunningOperator {
         &self.operator
     }
 
+    /// Tells it to stop, and does not wait for it.
+    pub fn tell_to_stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Whether it has come to its end.
+    pub fn has_stopped(&self) -> bool {
+        self.task.is_finished()
+    }
+
     /// Stops it gracefully and waits until it has.
     ///
     /// # Panics

@@ -1,0 +1,108 @@
+//! What can only be brought about from inside of an operator: a loop that is stuck, a watch that has gone stale.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::Client;
+use kube::client::Body;
+use mainstay_apiserver::ApiServer;
+
+use super::Operator;
+use crate::controller::Controller;
+use crate::handler::{SyncRequest, SyncResponse};
+use crate::runner::lock;
+
+fn operator(client: Client, stuck_after: Duration) -> Operator {
+    let controller = Controller::of::<ConfigMap>().owns::<Secret>();
+    let controller = controller.sync(|_: &SyncRequest| Ok(SyncResponse::new()));
+    Operator::builder("pairs", client).stuck_after(stuck_after).controller(controller).build().unwrap()
+}
+
+fn server() -> ApiServer {
+    ApiServer::builder().build().unwrap()
+}
+
+/// Looks again and again, on a thread of its own, until it is so.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn livez_fails_while_the_loop_is_stuck_and_passes_when_it_goes_on() {
+    let operator = operator(Client::new(server(), "default"), Duration::from_millis(500));
+    let running = tokio::spawn({
+        let operator = operator.clone();
+        async move { operator.run(std::future::pending()).await }
+    });
+    let pulse = operator.runner.pulse.clone();
+    let begun = Instant::now();
+    // An idle loop beats by itself: this is more than its limit.
+    wait_until("the limit to pass", || begun.elapsed() > Duration::from_secs(1));
+    wait_until("a sign of life", || pulse.check().is_ok());
+
+    let (free, freed) = mpsc::channel::<()>();
+    let runner = Arc::clone(&operator.runner);
+    let holder = thread::spawn(move || {
+        let _held = lock(&runner.queue);
+        freed.recv()
+    });
+    wait_until("/livez to fail", || pulse.check().is_err());
+    free.send(()).unwrap();
+    holder.join().unwrap().unwrap();
+    wait_until("/livez to pass", || pulse.check().is_ok());
+    running.abort();
+}
+
+/// A client of a server that can be out of reach.
+fn client(server: &ApiServer, cut: &Arc<AtomicBool>) -> Client {
+    let (server, cut) = (Client::new(server.clone(), "default"), Arc::clone(cut));
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (server, cut) = (server.clone(), cut.load(Ordering::SeqCst));
+        async move {
+            if cut {
+                return Err(kube::Error::Service("the server is out of reach".into()));
+            }
+            server.send(request).await
+        }
+    });
+    Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn readyz_fails_when_watches_have_been_stale_for_a_minute() {
+    let (server, cut) = (server(), Arc::new(AtomicBool::new(false)));
+    let operator = operator(client(&server, &cut), Duration::from_secs(30));
+    let running = tokio::spawn({
+        let operator = operator.clone();
+        async move { operator.run(std::future::pending()).await }
+    });
+    let failing = || -> Vec<String> {
+        operator.runner.readiness().into_iter().filter_map(|(_, result)| result.err()).collect()
+    };
+    let until = async |what: &str, is_so: &dyn Fn() -> bool| {
+        let deadline = tokio::time::Instant::now() + Duration::from_mins(20);
+        while !is_so() {
+            assert!(tokio::time::Instant::now() < deadline, "waited in vain: {what}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    until("it to be ready", &|| operator.caches().len() == 2 && failing().is_empty()).await;
+    let stale = || operator.caches().iter().any(|report| report.state.name() == "Stale");
+    // The server ends each watch after some minutes, and nobody can begin another.
+    cut.store(true, Ordering::SeqCst);
+    until("a watch to end", &stale).await;
+    assert!(failing().is_empty(), "a cut connection is everyday business: {:?}", failing());
+    until("/readyz to fail", &|| failing().len() == 2).await;
+    assert!(failing().iter().all(|why| why.starts_with("stale:")), "{:?}", failing());
+    cut.store(false, Ordering::SeqCst);
+    until("it to be ready again", &|| failing().is_empty()).await;
+    running.abort();
+}
