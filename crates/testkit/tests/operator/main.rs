@@ -7,7 +7,6 @@ mod conflict;
 mod events;
 mod finalize;
 mod fixtures;
-mod gate;
 mod kinds;
 mod kinds_at_run_time;
 mod own_kinds;
