@@ -101,6 +101,10 @@ impl Course<'_> {
                 }
                 StepOutcome::NotNeeded => {}
                 StepOutcome::Outdated => executed.outdated = true,
+                // The next decision knows of the refusal, and has the child created anew.
+                StepOutcome::Failed(Failure::Refused { immutable: true, .. }) if self.recreates(step) => {
+                    executed.outdated = true;
+                }
                 StepOutcome::Failed(failure) => {
                     problems.extend(problem(step, &failure));
                     executed.failure = Some(failure);
@@ -126,6 +130,10 @@ impl Course<'_> {
             executed.failure = executed.failure.or(reported.failure);
         }
         executed
+    }
+
+    fn recreates(&self, step: &Step) -> bool {
+        self.active.controller.child(&step.object.kind).is_some_and(|child| child.recreate_immutable)
     }
 
     async fn execute_step(&self, step: &Step, memory: &mut Memory) -> StepOutcome {
@@ -192,7 +200,7 @@ impl Course<'_> {
             StepOutcome::NotNeeded => {}
             StepOutcome::Outdated => executed.outdated = true,
             StepOutcome::Failed(failure) => {
-                for waiting in problem(&step, &failure) {
+                if let Some(waiting) = problem(&step, &failure) {
                     self.tell(&waiting);
                     plan.waiting.push(waiting);
                 }
