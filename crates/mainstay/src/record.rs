@@ -15,7 +15,7 @@ use crate::handler::{
 };
 use crate::kind::{Kind, ObjectRef};
 use crate::plan::{Memory, Plan, Situation};
-use crate::runner::Answer;
+use crate::runner::{Answer, has_finalizer};
 use crate::snapshot::Snapshot;
 
 /// Everything that a decision about one parent rests on. It serialises; what it holds can be kept in a file and
@@ -121,7 +121,9 @@ impl Recording {
         let snapshot = self.snapshot()?;
         let parent = Arc::clone(&snapshot.parent);
         let request = SyncRequest::new(snapshot, Arc::new(self.answers()?));
-        let answer = decide_again(controller, &request, parent.is_deleting()).await;
+        let going = parent.is_deleting();
+        let finalizing = going && has_finalizer(request.parent_json(), &self.finalizer);
+        let answer = decide_again(controller, &request, going, finalizing).await;
         let answer = answer.map_err(|error| ReplayError::Handler(error.chain()))?;
         let strangers = self.strangers.iter().map(|(kind, value)| read(kind, value));
         let strangers = strangers.map(|object| object.map(|object| (object.reference(), object)));
@@ -174,16 +176,17 @@ fn read(kind: &Kind, value: &Value) -> Result<Arc<Object>, Unreadable> {
 async fn decide_again(
     controller: &Controller,
     request: &SyncRequest,
-    deleting: bool,
+    going: bool,
+    finalizing: bool,
 ) -> Result<Answer, Error> {
     match (&controller.finalize, &controller.handler) {
-        (Some(AnyFinalize::Plain(finalize)), _) if deleting => {
+        (Some(AnyFinalize::Plain(finalize)), _) if finalizing => {
             finalize.finalize(request).map(Answer::Finalized)
         }
-        (Some(AnyFinalize::Async(finalize)), _) if deleting => {
+        (Some(AnyFinalize::Async(finalize)), _) if finalizing => {
             finalize(request.clone()).await.map(Answer::Finalized)
         }
-        (None, _) if deleting => Ok(Answer::Finalized(Finalized::Done)),
+        _ if going => Ok(Answer::Finalized(Finalized::Done)),
         (_, AnyHandler::Plain(handler)) => handler.sync(request).map(Answer::Synced),
         (_, AnyHandler::Async(handler)) => handler(request.clone()).await.map(Answer::Synced),
     }

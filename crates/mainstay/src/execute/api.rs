@@ -139,9 +139,17 @@ fn judge(code: StatusCode, retry_after: Option<Duration>, body: Bytes) -> Result
         StatusCode::FORBIDDEN if causes().any(|cause| cause["reason"] == "NamespaceTerminating") => {
             Failure::Refused { message, immutable: false }
         }
+        // No permission would help: the kind is being taken away. Only the text tells.
+        StatusCode::FORBIDDEN if message.contains("custom resource definition is terminating") => {
+            Failure::Unavailable { message, retry_after: None }
+        }
         StatusCode::FORBIDDEN => Failure::Forbidden { message },
-        StatusCode::NOT_FOUND
-        | StatusCode::BAD_REQUEST
+        StatusCode::NOT_FOUND if is_of_namespace(&status) => Failure::Refused { message, immutable: false },
+        // The kind is not served: it has just gone, or is going. Its watch tells, and its parents wait until it is back.
+        StatusCode::NOT_FOUND => {
+            Failure::Unavailable { message: "the server does not know the kind".into(), retry_after: None }
+        }
+        StatusCode::BAD_REQUEST
         | StatusCode::METHOD_NOT_ALLOWED
         | StatusCode::PAYLOAD_TOO_LARGE => Failure::Refused { message, immutable: false },
         _ => Failure::Unavailable { message, retry_after },
@@ -150,8 +158,11 @@ fn judge(code: StatusCode, retry_after: Option<Duration>, body: Bytes) -> Result
 
 /// A 404 of a named object, not of its namespace or of the whole kind.
 fn is_of_object(status: &Value) -> bool {
-    status.pointer("/details/name").is_some()
-        && status.pointer("/details/kind").is_none_or(|kind| kind != "namespaces")
+    status.pointer("/details/name").is_some() && !is_of_namespace(status)
+}
+
+fn is_of_namespace(status: &Value) -> bool {
+    status.pointer("/details/kind").is_some_and(|kind| kind == "namespaces")
 }
 
 /// The wordings by which Kubernetes refuses to change a field of an object that exists.

@@ -86,10 +86,15 @@ impl Operator {
             lock(&self.settings.pending).push(controller);
             return Ok(());
         }
+        // Nobody looks for the controller before it is there: its guide may be quick.
+        let mut controllers = self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner);
+        // What failed under the old handler starts afresh under the new one.
+        lock(&self.runner.queue).retain(&kind, |_| false);
         // The new watches begin before the old ones end: what both want is not listed again.
         let active = Active::start(controller, &self.runner)?;
-        let mut controllers = self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(old) = controllers.insert(kind, active) {
+        let old = controllers.insert(kind, active);
+        drop(controllers);
+        if let Some(old) = old {
             old.stop();
         }
         Ok(())
@@ -121,7 +126,8 @@ impl Operator {
         self.runner.push(&(kind.clone(), key.clone()), Priority::Now, Trigger::Asked);
     }
 
-    /// What a sync of this parent would do now. Changes nothing.
+    /// What a sync of this parent would do now. Nothing is written; but the handler is called, or the finalizer if the
+    /// parent waits for it, and what they do themselves outside of the cluster is done.
     ///
     /// # Errors
     /// If there is no such parent, its caches are not filled, or its handler fails.

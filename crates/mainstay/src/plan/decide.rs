@@ -43,7 +43,7 @@ pub(crate) struct Memory {
     /// By uid: how the server rewrites what is applied.
     pub(crate) learned: BTreeMap<String, Learned>,
     /// Children that the server refused, until it takes them.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "refusals")]
     pub(crate) refused: BTreeMap<ObjectRef, Refusal>,
     /// Fingerprints of child states that were found to be as desired.
     #[serde(skip)]
@@ -53,11 +53,41 @@ pub(crate) struct Memory {
 }
 
 /// A child that the server refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Refusal {
     /// Of the desired state that was refused.
     pub(crate) hash: String,
     pub(crate) immutable: bool,
+}
+
+/// As a list: keys in JSON are text.
+mod refusals {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Refusal;
+    use crate::kind::{Key, Kind, ObjectRef};
+
+    pub(super) fn serialize<S: Serializer>(
+        refused: &BTreeMap<ObjectRef, Refusal>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let parts = refused
+            .iter()
+            .map(|(object, refusal)| (&object.kind, object.key.namespace(), object.key.name(), refusal));
+        serializer.collect_seq(parts)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<ObjectRef, Refusal>, D::Error> {
+        let parts = Vec::<(Kind, Option<String>, String, Refusal)>::deserialize(deserializer)?;
+        let refused = parts.into_iter().map(|(kind, namespace, name, refusal)| {
+            (ObjectRef { kind, key: Key::new(namespace.as_deref(), &name) }, refusal)
+        });
+        Ok(refused.collect())
+    }
 }
 
 impl Memory {
@@ -115,6 +145,11 @@ impl Situation<'_> {
     fn finalizers(&self) -> Vec<&str> {
         let listed = self.parent_json.pointer("/metadata/finalizers").and_then(Value::as_array);
         listed.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// Whether the parent waits for this operator before it goes.
+    fn has_finalizer(&self) -> bool {
+        self.finalizers().contains(&self.finalizer)
     }
 
     fn parent_step(&self, action: Action, reason: Reason, finalizers: &[&str]) -> Step {
@@ -201,6 +236,11 @@ pub(crate) fn decide_response(situation: &Situation<'_>, response: &SyncResponse
 
 /// What follows from a call of the finalizer.
 pub(crate) fn decide_finalized(situation: &Situation<'_>, finalized: &Finalized) -> Plan {
+    if !situation.has_finalizer() {
+        let mut plan = situation.plan();
+        plan.waiting.push(Waiting::ParentGoing);
+        return plan;
+    }
     match finalized {
         Finalized::NotYet(response) => {
             let mut plan = decide(situation, response, false);
@@ -220,9 +260,7 @@ pub(crate) fn decide_finalized(situation: &Situation<'_>, finalized: &Finalized)
                     ));
                 }
             }
-            if situation.finalizers().contains(&situation.finalizer) {
-                plan.steps.push(situation.remove_finalizer(Reason::Finalized));
-            }
+            plan.steps.push(situation.remove_finalizer(Reason::Finalized));
             plan
         }
     }
@@ -265,7 +303,7 @@ fn place_status(situation: &Situation<'_>, response: &SyncResponse, plan: &mut P
     if !plan.steps.is_empty() && !response.status_first {
         return;
     }
-    let Some(step) = plan_status(&StatusOf::response(situation, response, &plan.waiting)) else { return };
+    let Some(step) = plan_status(&StatusOf::response(situation, response, plan)) else { return };
     let finalizers = plan.steps.iter().take_while(|step| step.action == Action::AddFinalizer).count();
     plan.steps.insert(finalizers, step);
 }

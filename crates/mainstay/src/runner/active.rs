@@ -1,7 +1,7 @@
 //! A controller at work: its watches, what is known of its kinds, and whether its parents can be synced.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ pub(crate) struct Active {
     /// The parent's first, then those of its children, in the controller's order, then revisions.
     watches: Vec<Watch>,
     knowledge: RwLock<Option<Arc<Knowledge>>>,
+    /// Whether its parents may be synced, as far as the guide has seen.
+    open: AtomicBool,
     /// Handlers that run past their deadline.
     pub(crate) overdue: AtomicUsize,
     guide: RwLock<Option<AbortHandle>>,
@@ -62,6 +64,7 @@ impl Active {
             watches: watches.collect(),
             controller,
             knowledge: RwLock::default(),
+            open: AtomicBool::new(false),
             overdue: AtomicUsize::new(0),
             guide: RwLock::default(),
         });
@@ -107,6 +110,10 @@ impl Active {
 
     /// Whether everything is there that a decision needs.
     pub(crate) fn is_ready(&self) -> bool {
+        self.open.load(Ordering::SeqCst) && self.can_open()
+    }
+
+    fn can_open(&self) -> bool {
         self.knowledge().is_some() && self.watches.iter().all(is_usable)
     }
 }
@@ -133,9 +140,10 @@ async fn guide(active: Arc<Active>, runner: Arc<Runner>) {
         }
         let knowledge = learn_kinds(&active, &runner).await;
         *active.knowledge.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(knowledge));
-        if !active.is_ready() {
+        if !active.can_open() {
             continue;
         }
+        active.open.store(true, Ordering::SeqCst);
         lock(&runner.queue).resume(&lane);
         runner.find_parents(&lane);
         runner.wake.notify_one();
@@ -149,6 +157,7 @@ async fn guide(active: Arc<Active>, runner: Arc<Runner>) {
             })
         });
         futures::future::select_all(missing).await;
+        active.open.store(false, Ordering::SeqCst);
         lock(&runner.queue).pause(&lane);
     }
 }
@@ -174,7 +183,9 @@ async fn learn_kinds(active: &Active, runner: &Runner) -> Knowledge {
     let mut wait = Duration::from_millis(500);
     let has_status = loop {
         match has_status(parent, runner).await {
-            Ok(has_status) => break has_status,
+            Ok(Some(has_status)) => break has_status,
+            // A new kind is served a moment before the server tells of it.
+            Ok(None) => tracing::debug!(kind = %parent, "the server does not tell of the kind yet"),
             Err(failure) => {
                 tracing::warn!(kind = %parent, %failure, "cannot learn whether the kind has a status subresource");
             }
@@ -204,11 +215,14 @@ async fn learn_kinds(active: &Active, runner: &Runner) -> Knowledge {
     Knowledge { has_status, rules }
 }
 
-async fn has_status(kind: &Kind, runner: &Runner) -> Result<bool, Failure> {
+/// Whether the kind has the status subresource. `None`: the server does not tell of the kind at all.
+async fn has_status(kind: &Kind, runner: &Runner) -> Result<Option<bool>, Failure> {
     let root = if kind.group().is_empty() { "/api" } else { "/apis" };
     let answer = runner.read(kind, format!("{root}/{}", kind.api_version())).await?;
     let list: Value = serde_json::from_slice(&answer).unwrap_or_default();
-    let wanted = format!("{}/status", kind.plural());
-    let resources = list["resources"].as_array();
-    Ok(resources.is_some_and(|resources| resources.iter().any(|resource| resource["name"] == wanted)))
+    let told = |name: &str| {
+        let resources = list["resources"].as_array();
+        resources.is_some_and(|resources| resources.iter().any(|resource| resource["name"] == name))
+    };
+    Ok(told(kind.plural()).then(|| told(&format!("{}/status", kind.plural()))))
 }

@@ -51,9 +51,19 @@ impl Bucket {
         usize::try_from(self.level / MINUTE_MS).unwrap_or(usize::MAX)
     }
 
-    /// Notes that a deletion was made.
-    pub(crate) fn spend(&mut self, deletions: usize) {
-        self.level = self.level.saturating_sub(deletions as u128 * MINUTE_MS);
+    /// Takes one deletion out before it is made, so that syncs at the same time cannot spend it twice. Tells whether there
+    /// was one.
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
+        let allowed = self.allowed(now) > 0;
+        if allowed {
+            self.level -= MINUTE_MS;
+        }
+        allowed
+    }
+
+    /// Puts back one that was not made.
+    pub(crate) fn put_back(&mut self) {
+        self.level = (self.level + MINUTE_MS).min(u128::from(self.budget.burst) * MINUTE_MS);
     }
 
     /// When the next deletion may be made, if none may now.
@@ -78,8 +88,11 @@ mod tests {
         let start = Instant::now();
         let mut bucket = Bucket::new(DeletionBudget { burst: 3, per_minute: 60 });
         assert_eq!(bucket.allowed(start), 3);
-        bucket.spend(3);
+        assert!((0..3).all(|_| bucket.take(start)));
         assert_eq!(bucket.allowed(start), 0);
+        assert!(!bucket.take(start));
+        bucket.put_back();
+        assert!(bucket.take(start));
         assert_eq!(bucket.wait(), Duration::from_secs(1));
         assert_eq!(bucket.allowed(start + Duration::from_millis(999)), 0);
         assert_eq!(bucket.allowed(start + Duration::from_secs(1)), 1);

@@ -82,8 +82,17 @@ impl Course<'_> {
         let mut executed = Executed::default();
         let mut done = Vec::new();
         let mut problems = Vec::new();
+        let mut withheld = 0;
         for step in &plan.steps {
+            if is_budgeted(step) && !lock(&self.runner.budget).take(Instant::now()) {
+                withheld += 1;
+                executed.outcomes.push("put off: the deletion budget is used up".into());
+                continue;
+            }
             let outcome = self.execute_step(step, &mut state.memory).await;
+            if is_budgeted(step) && outcome != StepOutcome::Done {
+                lock(&self.runner.budget).put_back();
+            }
             executed.outcomes.push(told(&outcome));
             match outcome {
                 StepOutcome::Done => {
@@ -106,6 +115,7 @@ impl Course<'_> {
         }
         // What is told of the status below has its place after all of these.
         executed.outcomes.resize(plan.steps.len(), NOT_TRIED.into());
+        withhold(plan, withheld);
         problems.extend(self.runner.observe(plan, &done, &self.request, asked, Instant::now()));
         plan.waiting.append(&mut problems);
         if plan.waiting.iter().any(Waiting::is_problem) && !executed.outdated {
@@ -137,9 +147,6 @@ impl Course<'_> {
         match outcome {
             StepOutcome::Done => {
                 self.runner.metrics.written(&object.kind, step.action.label());
-                if step.action == Action::Delete && step.reason != Reason::OldRevision {
-                    lock(&self.runner.budget).spend(1);
-                }
                 tracing::info!(%object, reason = step.reason.as_str(), "{action}");
             }
             StepOutcome::NotNeeded | StepOutcome::Outdated => {
@@ -184,12 +191,31 @@ impl Course<'_> {
             memory,
             status,
             waiting,
+            undecided: false,
         })
     }
 
     /// Every write is followed by another decision: it sees what came of it, and whatever others did meanwhile.
     pub(super) fn look_again(&self) {
         self.runner.push(&self.id, Priority::Normal, Trigger::OwnWrites);
+    }
+}
+
+/// Whether a step counts against the deletion budget. Revisions are the framework's own.
+fn is_budgeted(step: &Step) -> bool {
+    step.action == Action::Delete && step.reason != Reason::OldRevision
+}
+
+/// Notes that deletions are put off which the plan took to be allowed: other parents were faster.
+fn withhold(plan: &mut Plan, more: usize) {
+    let known = plan.waiting.iter_mut().find_map(|waiting| match waiting {
+        Waiting::DeletionBudget { withheld } => Some(withheld),
+        _ => None,
+    });
+    match known {
+        Some(withheld) => *withheld += more,
+        None if more > 0 => plan.waiting.push(Waiting::DeletionBudget { withheld: more }),
+        None => {}
     }
 }
 

@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::call::{Called, call_finalize, call_sync};
 use super::carry_out::Executed;
 use super::sync::Ended;
-use super::{Active, Knowledge, ParentId, ParentState, PastSync, Runner, lock};
+use super::{Active, Knowledge, ParentId, ParentState, PastSync, Runner, Trigger, lock};
 use crate::cache::Object;
 use crate::events::{Event, Regarding};
 use crate::handler::{Answers, Error, ErrorKind, Finalized, Related, SyncRequest, SyncResponse};
 use crate::kind::ObjectRef;
 use crate::plan::{Memory, PAUSED, Plan, Situation, Waiting, decide_finalized, decide_response};
-use crate::queue::Outcome;
+use crate::queue::{Outcome, Priority};
 use crate::replicas::Turn;
 
 /// A sync that is under way.
@@ -54,17 +55,32 @@ impl Answer {
 
     /// The plan that follows from it.
     pub(crate) fn decide(&self, situation: &Situation<'_>) -> Plan {
-        match self {
+        let mut plan = match self {
             Self::Synced(response) => decide_response(situation, response),
             Self::Finalized(finalized) => decide_finalized(situation, finalized),
+        };
+        if is_paused(&situation.snapshot.parent) {
+            plan.steps.clear();
+            plan.waiting.insert(0, Waiting::Paused);
         }
+        plan
     }
+}
+
+fn is_paused(parent: &Object) -> bool {
+    parent.annotation(PAUSED).as_deref() == Some("true")
+}
+
+/// Whether a parent carries a finalizer.
+pub(crate) fn has_finalizer(parent: &Value, finalizer: &str) -> bool {
+    let listed = parent.pointer("/metadata/finalizers").and_then(Value::as_array);
+    listed.is_some_and(|listed| listed.iter().any(|name| name.as_str() == Some(finalizer)))
 }
 
 impl Course<'_> {
     pub(super) async fn run(self) -> Ended {
         let parent = &self.request.snapshot().parent;
-        if parent.annotation(PAUSED).as_deref() == Some("true") {
+        if is_paused(parent) {
             self.remember(self.waiting(Waiting::Paused), None);
             return (Outcome::DONE, "paused");
         }
@@ -88,13 +104,12 @@ impl Course<'_> {
     }
 
     fn has_finalizer(&self) -> bool {
-        let listed = self.request.parent_json().pointer("/metadata/finalizers").and_then(Value::as_array);
-        listed.is_some_and(|listed| listed.iter().any(|name| name.as_str() == Some(&self.runner.finalizer)))
+        has_finalizer(self.request.parent_json(), &self.runner.finalizer)
     }
 
     async fn call(&self) -> Called<Answer> {
         let controller = &self.active.controller;
-        let overdue = Overdue::new(&self.active.overdue);
+        let overdue = Overdue::new(&self.active.overdue, &self.runner.wake);
         let deadline = controller.options.deadline;
         let started = Instant::now();
         let request = self.request.clone();
@@ -132,6 +147,13 @@ impl Course<'_> {
 
     fn depend_on(&self, asked: &Answers, more: impl IntoIterator<Item = Related>) {
         self.runner.set_dependencies(&self.id, asked.keys().cloned().chain(more).collect());
+        // Between question and answer the last of those who asked before may have let go of the watch. A new one tells all
+        // dependants when it is filled.
+        for question in asked.keys() {
+            if self.active.controller.reads.contains(question.kind()) {
+                self.runner.watch_related(question.kind());
+            }
+        }
     }
 
     fn decide(&self, answer: &Answer, strangers: &BTreeMap<ObjectRef, Arc<Object>>, memory: &Memory) -> Plan {
@@ -157,6 +179,10 @@ impl Course<'_> {
             ErrorKind::Pending(kind) => {
                 let state = self.runner.state_text(kind);
                 self.remember(self.waiting(Waiting::Cache { kind: kind.clone(), state }), None);
+                // It may have been filled before this parent was known to wait for it.
+                if self.runner.watch_related(kind) {
+                    self.runner.push(&self.id, Priority::Normal, Trigger::CacheFilled);
+                }
                 (Outcome::DONE, "waiting")
             }
             ErrorKind::InvalidParent { .. } => {
@@ -274,16 +300,19 @@ impl Course<'_> {
 struct Overdue<'a> {
     count: &'a AtomicUsize,
     begun: AtomicUsize,
+    /// Told that there is room for another.
+    wake: &'a Notify,
 }
 
 impl<'a> Overdue<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        Self { count, begun: AtomicUsize::new(0) }
+    fn new(count: &'a AtomicUsize, wake: &'a Notify) -> Self {
+        Self { count, begun: AtomicUsize::new(0), wake }
     }
 
     fn begin(&self) {
         self.begun.store(1, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Relaxed);
+        self.wake.notify_one();
     }
 }
 

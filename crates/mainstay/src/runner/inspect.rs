@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::call::{Called, call_finalize, call_sync};
-use super::course::Answer;
+use super::course::{Answer, has_finalizer};
 use super::lookup::describe;
 use super::{Active, Runner, lock};
 use crate::cache::{KindState, Selector, Watch};
@@ -16,7 +16,7 @@ use crate::handler::Finalized;
 use crate::kind::{Key, Kind, ObjectRef};
 use crate::metrics::Reading;
 use crate::operator::PlanError;
-use crate::plan::{Memory, PAUSED, Plan, Situation, Waiting};
+use crate::plan::{Memory, Plan, Situation, Waiting};
 use crate::queue::{Priority, State};
 use crate::record::Recording;
 use crate::serve::{Check, DebugSource, ParentFilter};
@@ -78,10 +78,13 @@ impl Runner {
         let request = self.request(&active, Arc::clone(&parent));
         let deadline = active.controller.options.deadline;
         let called = match &active.controller.finalize {
-            Some(finalize) if parent.is_deleting() => {
+            // As in a sync, nothing is cleaned up for a parent that does not wait for it.
+            Some(finalize)
+                if parent.is_deleting() && has_finalizer(request.parent_json(), &self.finalizer) =>
+            {
                 call_finalize(finalize, request.clone(), deadline, || ()).await.map(Answer::Finalized)
             }
-            None if parent.is_deleting() => Called::Answered(Ok(Answer::Finalized(Finalized::Done))),
+            _ if parent.is_deleting() => Called::Answered(Ok(Answer::Finalized(Finalized::Done))),
             _ => call_sync(&active.controller.handler, request.clone(), deadline, || ())
                 .await
                 .map(Answer::Synced),
@@ -111,10 +114,6 @@ impl Runner {
         let recording = Recording::new(&situation, &request.asked());
         let mut plan = answer.decide(&situation);
         self.hold_loops(&mut plan, &parent, Instant::now());
-        if parent.annotation(PAUSED).as_deref() == Some("true") {
-            plan.steps.clear();
-            plan.waiting.insert(0, Waiting::Paused);
-        }
         if !self.fence.is_mine(parent.uid()) {
             plan.waiting.insert(0, Waiting::OtherReplica);
         }

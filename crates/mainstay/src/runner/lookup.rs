@@ -55,7 +55,7 @@ impl Drop for RelatedWatch {
 
 impl Runner {
     /// Watches a kind from the first question on. Tells whether its cache is filled.
-    fn watch_related(self: &Arc<Self>, kind: &Kind) -> bool {
+    pub(crate) fn watch_related(self: &Arc<Self>, kind: &Kind) -> bool {
         let mut related = lock(&self.related);
         if let Some(known) = related.get(kind) {
             return known.watch.is_synced();
@@ -93,13 +93,16 @@ impl Runner {
 
     /// Notes what a parent depends on now. Watches that nobody needs any more end.
     pub(crate) fn set_dependencies(&self, parent: &ParentId, questions: BTreeSet<Related>) {
-        let unused = lock(&self.dependencies).set(parent, questions);
+        let mut dependencies = lock(&self.dependencies);
+        let unused = dependencies.set(parent, questions);
         if unused.is_empty() {
             return;
         }
+        // Both are held, so that nobody comes to depend on a kind between being counted out and its watch's end.
         let mut related = lock(&self.related);
         let ended: Vec<_> = unused.iter().filter_map(|kind| related.remove(kind)).collect();
         drop(related);
+        drop(dependencies);
         drop(ended);
     }
 }

@@ -32,7 +32,7 @@ use tokio::time::Instant;
 pub(crate) use active::{Active, Knowledge};
 pub(crate) use budget::Bucket;
 pub use budget::DeletionBudget;
-pub(crate) use course::Answer;
+pub(crate) use course::{Answer, has_finalizer};
 pub(crate) use dependencies::{Dependencies, ParentId};
 use history::History;
 pub use history::PastSync;

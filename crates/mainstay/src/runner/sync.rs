@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
@@ -14,6 +15,9 @@ use crate::handler::SyncRequest;
 use crate::kind::{Key, Kind, ObjectRef, Scope};
 use crate::queue::{Outcome, Taken};
 use crate::snapshot::Snapshot;
+
+/// How long a parent waits whose controller is not ready, should nothing wake it before.
+const NOT_READY_WAIT: Duration = Duration::from_secs(1);
 
 /// How a sync ended, as metrics count it.
 pub(super) type Ended = (Outcome, &'static str);
@@ -39,7 +43,11 @@ impl Runner {
     async fn sync_one(self: &Arc<Self>, taken: Taken<Kind, Key, Trigger>) -> Ended {
         let id = (taken.lane, taken.key);
         let Some(active) = self.active(&id.0) else { return (Outcome::DONE, "gone") };
-        let Some(knowledge) = active.knowledge() else { return (Outcome::DONE, "waiting") };
+        // A kind that goes away takes its objects along in the cache before anybody is told; a decision on that would be
+        // wrong. When it is back, all parents are found anew.
+        let Some(knowledge) = active.knowledge().filter(|_| active.is_ready()) else {
+            return (Outcome::Done { again_after: Some(NOT_READY_WAIT) }, "waiting");
+        };
         let Some(parent) = self.caches.get(&id.0, &id.1) else {
             self.forget(&id);
             return (Outcome::DONE, "gone");

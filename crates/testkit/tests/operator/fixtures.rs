@@ -1,0 +1,128 @@
+//! Controllers and small tools that several topics use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use mainstay::queue::Backoff;
+use mainstay::{Controller, ControllerBuilder, Error, Key, Kind, Operator, Scope, SyncRequest, SyncResponse};
+use mainstay_testkit::cluster::unique_name;
+use mainstay_testkit::{Cluster, eventually};
+use serde_json::{Value, json};
+
+use crate::kinds::{config_map, definition, shop_kind};
+
+/// A controller of shops that own config maps.
+pub(crate) fn shops() -> ControllerBuilder {
+    Controller::for_kind(shop_kind()).owns::<ConfigMap>()
+}
+
+/// The config maps that a parent's spec names: `{"maps": {"a": {"key": "value"}}}`.
+pub(crate) fn maps_of(request: &SyncRequest) -> Result<SyncResponse, Error> {
+    let mut response = SyncResponse::new();
+    for (name, data) in request.parent_json()["spec"]["maps"].as_object().into_iter().flatten() {
+        response.add_child(config_map(name, data.clone()))?;
+    }
+    Ok(response)
+}
+
+/// A merge patch of the maps that a parent wants.
+pub(crate) fn maps(maps: Value) -> Value {
+    json!({"spec": {"maps": maps}})
+}
+
+/// A backoff that outlasts every test.
+pub(crate) fn for_ever() -> Backoff {
+    let hour = Duration::from_hours(1);
+    Backoff { initial: hour, factor: 1.0, max: hour, jitter: 0.0 }
+}
+
+/// The key of an object in the test's namespace.
+pub(crate) fn key(cluster: &Cluster, name: &str) -> Key {
+    Key::namespaced(cluster.namespace(), name)
+}
+
+/// The version of an object, which every write changes.
+pub(crate) async fn version(cluster: &Cluster, kind: &Kind, name: &str) -> Option<String> {
+    let object = cluster.find(kind, name).await?;
+    object["metadata"]["resourceVersion"].as_str().map(str::to_owned)
+}
+
+/// Waits until there is an object that passes.
+pub(crate) async fn until(
+    cluster: &Cluster,
+    kind: &Kind,
+    name: &str,
+    passes: impl Fn(&Value) -> bool,
+) -> Value {
+    let what = format!("{kind} {name} to be as it should");
+    eventually(&what, async || cluster.find(kind, name).await.filter(|object| passes(object))).await
+}
+
+/// Waits until there is no such object.
+pub(crate) async fn until_gone(cluster: &Cluster, kind: &Kind, name: &str) {
+    let what = format!("{kind} {name} to be gone");
+    eventually(&what, async || cluster.find(kind, name).await.is_none().then_some(())).await;
+}
+
+/// How many events the watch of a kind has brought.
+pub(crate) fn events(operator: &Operator, kind: &Kind) -> u64 {
+    let reports = operator.caches();
+    reports.iter().find(|report| report.kind == *kind).map_or(0, |report| report.events)
+}
+
+/// Whether a kind is watched.
+pub(crate) fn is_watched(operator: &Operator, kind: &Kind) -> bool {
+    operator.caches().iter().any(|report| report.kind == *kind)
+}
+
+/// A kind that no other test has, with its definition.
+pub(crate) fn own_kind(word: &str, scope: Scope) -> (Kind, Value) {
+    let name = unique_name(&word.to_lowercase()).replace('-', "");
+    let kind = format!("{word}{}", &name[word.len()..]);
+    let place = if scope == Scope::Namespaced { "Namespaced" } else { "Cluster" };
+    (Kind::new("test.mainstay.dev/v1", &kind, &name, scope), definition(&kind, &name, place))
+}
+
+/// An object of a kind.
+pub(crate) fn object(kind: &Kind, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": {"name": name}, "spec": spec})
+}
+
+/// Takes a kind away, and waits until nothing of it is left.
+pub(crate) async fn undefine(cluster: &Cluster, kind: &Kind) {
+    let definitions = Kind::of::<CustomResourceDefinition>();
+    let name = format!("{}.{}", kind.plural(), kind.group());
+    cluster.delete(&definitions, &name).await;
+    until_gone(cluster, &definitions, &name).await;
+}
+
+/// Counts, from within a handler.
+#[derive(Clone, Default)]
+pub(crate) struct Count(Arc<AtomicUsize>);
+
+impl Count {
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Changes what a handler does.
+#[derive(Clone, Default)]
+pub(crate) struct Switch(Arc<AtomicBool>);
+
+impl Switch {
+    pub(crate) fn set(&self, on: bool) {
+        self.0.store(on, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
