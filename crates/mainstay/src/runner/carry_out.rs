@@ -121,7 +121,9 @@ impl Course<'_> {
         if plan.waiting.iter().any(Waiting::is_problem) && !executed.outdated {
             let reported = self.report_problems(plan, state, answer.status()).await;
             executed.wrote |= reported.wrote;
+            executed.outdated |= reported.outdated;
             executed.outcomes.extend(reported.outcomes);
+            executed.failure = executed.failure.or(reported.failure);
         }
         executed
     }
@@ -165,20 +167,45 @@ impl Course<'_> {
     ) -> Executed {
         let mut executed = Executed::default();
         for waiting in plan.waiting.iter().filter(|waiting| waiting.is_problem()) {
-            self.warn(waiting.reason(), &waiting.to_string());
-            self.runner.metrics.sync_failed(&self.id.0, waiting.reason());
+            self.tell(waiting);
         }
-        if plan.steps.iter().any(|step| step.action == Action::WriteStatus) {
+        // What the server will not take, or what is new each time and would go on with its loop here, is left out: the condition
+        // is put on the status that is there.
+        let (parent, now) = (&self.request.snapshot().parent, Instant::now());
+        let of_status = |waiting: &Waiting| matches!(waiting, Waiting::Rejected { child, .. } if *child == plan.parent);
+        let refused = plan.waiting.iter().any(of_status);
+        if !refused && plan.steps.iter().any(|step| step.action == Action::WriteStatus) {
             return executed;
         }
-        if let Some(mut step) = self.plan_status(status, &plan.waiting, &state.memory) {
-            step.hide_secrets();
-            let outcome = self.execute_step(&step, &mut state.memory).await;
-            executed.wrote = outcome == StepOutcome::Done;
-            executed.outcomes.push(told(&outcome));
-            plan.steps.push(step);
+        let left_out = refused || self.runner.holds_status(parent, now);
+        let status = if left_out { &Value::Null } else { status };
+        let Some(mut step) = self.plan_status(status, &plan.waiting, &state.memory) else { return executed };
+        step.hide_secrets();
+        let outcome = self.execute_step(&step, &mut state.memory).await;
+        executed.outcomes.push(told(&outcome));
+        match outcome {
+            StepOutcome::Done => {
+                executed.wrote = true;
+                // Should this be a round of a loop, it is held from the next time on.
+                self.runner.observe(plan, std::slice::from_ref(&step), &self.request, &self.request.asked(), now);
+            }
+            StepOutcome::NotNeeded => {}
+            StepOutcome::Outdated => executed.outdated = true,
+            StepOutcome::Failed(failure) => {
+                for waiting in problem(&step, &failure) {
+                    self.tell(&waiting);
+                    plan.waiting.push(waiting);
+                }
+                executed.failure = Some(failure);
+            }
         }
+        plan.steps.push(step);
         executed
+    }
+
+    fn tell(&self, waiting: &Waiting) {
+        self.warn(waiting.reason(), &waiting.to_string());
+        self.runner.metrics.sync_failed(&self.id.0, waiting.reason());
     }
 
     fn plan_status(&self, status: &Value, waiting: &[Waiting], memory: &Memory) -> Option<Step> {

@@ -44,6 +44,12 @@ impl Runner {
         until
     }
 
+    /// Whether the parent's status is left alone for now.
+    pub(super) fn holds_status(&self, parent: &Object, now: Instant) -> bool {
+        let subject = Subject::Object(parent.reference());
+        lock(&self.loops).held(&parent.reference(), asked(parent), &subject, now).is_some()
+    }
+
     /// Takes in what a sync wrote. Tells what it goes on and on with.
     pub(super) fn observe(
         &self,

@@ -2,13 +2,13 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
-use mainstay::{Kind, Operator};
+use mainstay::Kind;
 use mainstay_testkit::{Cluster, OperatorTest, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::gate::Gate;
+use crate::seam::Seam;
 use crate::kinds::{
-    config_map, config_maps, define_shop, obedient, secrets, shop, shop_kind, step_through, told, version,
+    config_map, config_maps, define_kinds, obedient, secrets, shop, shop_kind, step_through, told, version,
     writes,
 };
 
@@ -244,31 +244,22 @@ fn rewritten() -> Vec<Value> {
     ]
 }
 
-async fn restarted(cluster: &Cluster, gate: &Gate, kinds: &[Kind]) -> OperatorTest {
-    let operator = Operator::builder("shops", gate.client(cluster))
-        .namespace(cluster.namespace())
-        .controller(obedient(kinds.iter().cloned()))
-        .build()
-        .unwrap();
-    OperatorTest::stepping(cluster, &operator)
-}
-
 #[tokio::test]
 async fn what_the_server_rewrites_is_not_fought_even_after_a_restart() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let gate = Gate::new();
+        define_kinds(&cluster).await;
+        let seam = Seam::new(&cluster);
         let kinds = [Kind::of::<Deployment>(), Kind::of::<Service>(), secrets(), config_maps()];
         let children = rewritten();
-        let test = restarted(&cluster, &gate, &kinds).await;
+        let test = seam.stepping(&cluster, "shops", obedient(kinds.clone()));
         test.create(shop("paint", json!({"children": children, "status": {"empty": [], "open": true}}))).await;
         test.settle().await;
-        assert_eq!(gate.take_writes().len(), 5, "one create per child, and the status");
+        assert_eq!(seam.take_writes().len(), 5, "one create per child, and the status");
         test.assert_settled().await;
         drop(test);
-        let test = restarted(&cluster, &gate, &kinds).await;
+        let test = seam.stepping(&cluster, "shops", obedient(kinds.clone()));
         test.assert_settled().await;
-        assert_eq!(gate.take_writes(), Vec::<String>::new());
+        assert_eq!(seam.take_writes(), Vec::<String>::new());
         // And yet a change by somebody is seen at once.
         test.patch(&kinds[0], "web", json!({"spec": {"replicas": 2}})).await;
         test.settle().await;

@@ -8,7 +8,6 @@ mod defects;
 mod events;
 mod finalize;
 mod fixtures;
-mod gate;
 mod kinds;
 mod kinds_at_run_time;
 mod memory;

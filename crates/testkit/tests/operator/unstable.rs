@@ -63,7 +63,7 @@ async fn name_that_is_new_each_time_is_told() {
 async fn status_that_is_new_each_time_is_told() {
     is_told(
         |_, count| SyncResponse::from_status(json!({"syncs": count})),
-        |namespace| format!("Shop.v1.test.mainstay.dev {namespace}/paint: status.syncs: every sync"),
+        |namespace| format!("Shop.test.mainstay.dev/v1 {namespace}/paint: status.syncs: every sync"),
     )
     .await;
 }
