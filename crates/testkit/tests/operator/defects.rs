@@ -33,20 +33,22 @@ async fn child_goes_although_a_desired_one_of_another_kind_has_its_name() {
 }
 
 #[tokio::test]
-async fn child_that_lost_its_owner_reference_is_taken_back() {
+async fn parent_is_left_as_it_is_but_for_its_status() {
     for_each_cluster(async |cluster| {
         let test = step_through(&cluster, obedient([config_maps()])).await;
-        let map = config_map("paint", json!({"a": "1"}));
-        test.create(shop("paint", json!({"children": [map]}))).await;
+        let children = json!([config_map("paint", json!({"a": "1"}))]);
+        let mut made =
+            test.create(shop("paint", json!({"children": children, "status": {"open": true}}))).await;
         test.settle().await;
-        let made = test.get(&config_maps(), "paint").await.unwrap();
-        let strip = json!({"metadata": {"ownerReferences": null, "labels": null}});
-        test.patch(&config_maps(), "paint", strip).await;
-        test.settle().await;
-        let found = test.get(&config_maps(), "paint").await.unwrap();
-        assert_eq!(found["metadata"]["uid"], made["metadata"]["uid"]);
-        assert_eq!(found["metadata"]["ownerReferences"], made["metadata"]["ownerReferences"]);
-        test.assert_settled().await;
+        let mut found = test.get(&shop_kind(), "paint").await.unwrap();
+        assert_eq!(found["status"], json!({"open": true, "observedGeneration": 1}));
+        for shop in [&mut made, &mut found] {
+            shop.as_object_mut().unwrap().remove("status");
+            for field in ["managedFields", "resourceVersion"] {
+                shop["metadata"].as_object_mut().unwrap().remove(field);
+            }
+        }
+        assert_eq!(made, found);
     })
     .await;
 }

@@ -164,6 +164,8 @@ async fn metrics_count_syncs_and_writes_and_name_no_object() {
             r#"mainstay_syncs_total{kind="Shop.test.mainstay.dev/v1",result="wrote"} 1"#,
             r#"mainstay_syncs_total{kind="Shop.test.mainstay.dev/v1",result="settled"}"#,
             r#"mainstay_sync_errors_total{kind="Shop.test.mainstay.dev/v1",reason="SyncFailed"}"#,
+            r#"mainstay_queue_depth{kind="Shop.test.mainstay.dev/v1",priority="now"} 0"#,
+            r#"mainstay_queue_running{kind="Shop.test.mainstay.dev/v1"} 0"#,
             r#"mainstay_parents_failing{kind="Shop.test.mainstay.dev/v1"} 1"#,
             r#"mainstay_cache_objects{kind="Shop.test.mainstay.dev/v1"} 2"#,
             r#"mainstay_api_requests_total{verb="apply",kind="ConfigMap.v1",code="201"} 1"#,

@@ -1,5 +1,6 @@
 //! Tidiness is a test: what a reader of the repository relies on without thinking of it.
 
+mod defects;
 mod links;
 mod modules;
 
@@ -168,4 +169,9 @@ fn scripts_that_commands_name_are_there() {
 fn missing(document: &str, paths: BTreeSet<String>) -> impl Iterator<Item = String> {
     let gone = paths.into_iter().filter(|path| !root().join(path).exists());
     gone.map(move |path| format!("{document} names {path}, which is not there"))
+}
+
+#[test]
+fn every_defect_of_others_has_a_test_that_exists() {
+    check("docs/defects.md", &defects::findings(&files()));
 }
