@@ -147,10 +147,15 @@ impl Course<'_> {
         match outcome {
             StepOutcome::Done => {
                 self.runner.metrics.written(&object.kind, step.action.label());
-                tracing::info!(%object, reason = step.reason.as_str(), "{action}");
+                let changes = step.brief().map(tracing::field::display);
+                tracing::info!(%object, reason = step.reason.as_str(), changes, "{}", step.action.done());
             }
             StepOutcome::NotNeeded | StepOutcome::Outdated => {
                 tracing::debug!(%object, "{action}: {}", told(outcome));
+            }
+            // Told as a problem of the parent.
+            StepOutcome::Failed(failure) if problem(step, failure).is_some() => {
+                tracing::debug!(%object, %failure, "could not {action}");
             }
             StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
         }
@@ -165,7 +170,14 @@ impl Course<'_> {
     ) -> Executed {
         let mut executed = Executed::default();
         for waiting in plan.waiting.iter().filter(|waiting| waiting.is_problem()) {
-            self.warn(waiting.reason(), &waiting.to_string());
+            let (reason, what) = (waiting.reason(), waiting.to_string());
+            // Once, not with every attempt.
+            if state.error.as_ref() == Some(&what) {
+                tracing::debug!(reason, "still: {what}");
+            } else {
+                tracing::warn!(reason, "{what}");
+            }
+            self.warn(reason, &what);
             self.runner.metrics.sync_failed(&self.id.0, waiting.reason());
         }
         if plan.steps.iter().any(|step| step.action == Action::WriteStatus) {
