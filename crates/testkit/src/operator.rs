@@ -76,6 +76,14 @@ impl OperatorTest {
         &self.cluster
     }
 
+    /// Waits until the caches have seen everything, and syncs nothing: to ask the operator for a plan, say.
+    ///
+    /// # Panics
+    /// When the caches do not catch up with the server.
+    pub async fn catch_up(&self) {
+        self.stepper.catch_up().await.unwrap_or_else(|error| panic!("{error}"));
+    }
+
     /// Syncs the parent whose turn it is, on caches that have seen everything; `None` if it is nobody's.
     ///
     /// # Panics

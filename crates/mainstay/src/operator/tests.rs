@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Client;
+use kube::api::{Api, PostParams};
 use kube::client::Body;
 use mainstay_apiserver::ApiServer;
 
@@ -58,6 +59,42 @@ async fn livez_fails_while_the_loop_is_stuck_and_passes_when_it_goes_on() {
     free.send(()).unwrap();
     holder.join().unwrap().unwrap();
     wait_until("/livez to pass", || pulse.check().is_ok());
+    running.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_is_answered_without_waiting() {
+    let server = server();
+    let client = Client::new(server.clone(), "default");
+    let controller = Controller::of::<ConfigMap>().owns::<Secret>().sync(|request: &SyncRequest| {
+        let metadata = serde_json::json!({"name": request.name()});
+        let secret = serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
+        Ok(SyncResponse::new().with_child(secret)?)
+    });
+    let operator = Operator::builder("pairs", client.clone()).controller(controller).build().unwrap();
+    let running = tokio::spawn({
+        let operator = operator.clone();
+        async move { operator.run(std::future::pending()).await }
+    });
+    while !operator.controllers().iter().any(|controller| controller.ready) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Time stands still as long as there is something to do, and here is always something: whatever waits, waits for ever.
+    let begun = tokio::time::Instant::now();
+    let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let map = serde_json::from_value(serde_json::json!({"metadata": {"name": "paint"}})).unwrap();
+    maps.create(&PostParams::default(), &map).await.unwrap();
+    let secrets: Api<Secret> = Api::default_namespaced(client);
+    let mut found = None;
+    for _ in 0..10_000 {
+        found = secrets.get_opt("paint").await.unwrap();
+        if found.is_some() {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert!(found.is_some(), "the sync waits for something other than its turn");
+    assert_eq!(begun.elapsed(), Duration::ZERO);
     running.abort();
 }
 

@@ -303,7 +303,7 @@ fn place_status(situation: &Situation<'_>, response: &SyncResponse, plan: &mut P
     if !plan.steps.is_empty() && !response.status_first {
         return;
     }
-    let Some(step) = plan_status(&StatusOf::response(situation, response, &plan.waiting)) else { return };
+    let Some(step) = plan_status(&StatusOf::response(situation, response, plan)) else { return };
     let finalizers = plan.steps.iter().take_while(|step| step.action == Action::AddFinalizer).count();
     plan.steps.insert(finalizers, step);
 }

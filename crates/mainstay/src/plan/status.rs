@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{Action, Body, Memory, Precondition, RECONCILED, Reason, Situation, Step, Waiting};
+use super::{Action, Body, Memory, Plan, Precondition, RECONCILED, Reason, Situation, Step, Waiting};
 use crate::diff::{self, Change, Extent, Rules};
 use crate::handler::SyncResponse;
 use crate::snapshot::Snapshot;
@@ -19,14 +19,12 @@ pub(crate) struct StatusOf<'a> {
     pub(crate) status: &'a Value,
     /// All that nothing is done about; the problems among them are told.
     pub(crate) waiting: &'a [Waiting],
+    /// Whether there are steps still to be taken, so that nobody knows yet how it goes. What was told stays.
+    pub(crate) undecided: bool,
 }
 
 impl<'a> StatusOf<'a> {
-    pub(super) fn response(
-        situation: &'a Situation<'a>,
-        response: &'a SyncResponse,
-        waiting: &'a [Waiting],
-    ) -> Self {
+    pub(super) fn response(situation: &'a Situation<'a>, response: &'a SyncResponse, plan: &'a Plan) -> Self {
         Self {
             snapshot: situation.snapshot,
             parent_json: situation.parent_json,
@@ -34,7 +32,8 @@ impl<'a> StatusOf<'a> {
             rules: situation.rules(&situation.snapshot.kind),
             memory: situation.memory,
             status: &response.status,
-            waiting,
+            waiting: &plan.waiting,
+            undecided: !plan.steps.is_empty(),
         }
     }
 }
@@ -96,7 +95,10 @@ fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
         fields.insert("observedGeneration".into(), json!(generation));
     }
     if !problems.is_empty() || known.is_some() {
-        let condition = condition(&problems, known, generation, of.snapshot.now);
+        let condition = match known {
+            Some(known) if of.undecided && problems.is_empty() => known.clone(),
+            _ => condition(&problems, known, generation, of.snapshot.now),
+        };
         if let Some(conditions) = fields.entry("conditions").or_insert_with(|| json!([])).as_array_mut() {
             conditions.retain(|condition| condition["type"] != RECONCILED);
             conditions.push(condition);

@@ -203,6 +203,7 @@ impl Course<'_> {
             memory,
             status,
             waiting,
+            undecided: false,
         })
     }
 

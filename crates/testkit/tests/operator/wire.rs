@@ -3,9 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::StreamExt as _;
 use http::{Method, Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, BodyStream, StreamBody};
+use hyper::body::Bytes;
 use kube::client::Body;
 use serde_json::json;
+use tokio::sync::watch;
 
 /// Numbers requests and answers of all wires in the order in which they happen.
 static CLOCK: AtomicUsize = AtomicUsize::new(1);
@@ -52,6 +57,8 @@ pub(crate) enum Fate {
     Refused,
 }
 
+type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
+
 type Decide = Arc<dyn Fn(&Sent) -> Fate + Send + Sync>;
 
 #[derive(Clone)]
@@ -59,12 +66,19 @@ pub(crate) struct Wire {
     client: kube::Client,
     sent: Arc<Mutex<Vec<Sent>>>,
     decide: Arc<Mutex<Decide>>,
+    /// Counts the times that watches were cut.
+    cuts: watch::Sender<usize>,
 }
 
 impl Wire {
     pub(crate) fn new(client: kube::Client) -> Self {
         let decide: Decide = Arc::new(|_| Fate::Answered);
-        Self { client, sent: Arc::default(), decide: Arc::new(Mutex::new(decide)) }
+        Self {
+            client,
+            sent: Arc::default(),
+            decide: Arc::new(Mutex::new(decide)),
+            cuts: watch::Sender::new(0),
+        }
     }
 
     /// A client whose requests go through this.
@@ -82,6 +96,11 @@ impl Wire {
         *lock(&self.decide) = Arc::new(decide);
     }
 
+    /// Ends all watches that are open.
+    pub(crate) fn cut_watches(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
     /// All requests so far.
     pub(crate) fn sent(&self) -> Vec<Sent> {
         lock(&self.sent).clone()
@@ -92,10 +111,11 @@ impl Wire {
         self.sent().into_iter().filter(Sent::is_write).collect()
     }
 
-    async fn send(&self, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
+    async fn send(&self, request: Request<Body>) -> Result<Answer, kube::Error> {
         let path = request.uri().to_string();
         let sent = Sent { method: request.method().clone(), path, began: now(), answer: None };
         let fate = lock(&self.decide).clone()(&sent);
+        let mut cuts = self.cuts.subscribe();
         let index = {
             let mut all = lock(&self.sent);
             all.push(sent);
@@ -107,7 +127,12 @@ impl Wire {
             Fate::Refused => refusal(),
         };
         lock(&self.sent)[index].answer = Some((now(), response.status().as_u16()));
-        Ok(response)
+        Ok(response.map(|body| {
+            let cut = Box::pin(async move {
+                let _ = cuts.changed().await;
+            });
+            StreamBody::new(BodyStream::new(body).take_until(cut)).boxed_unsync()
+        }))
     }
 }
 
