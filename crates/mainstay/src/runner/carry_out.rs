@@ -157,10 +157,15 @@ impl Course<'_> {
         match outcome {
             StepOutcome::Done => {
                 self.runner.metrics.written(&object.kind, step.action.label());
-                tracing::info!(%object, reason = step.reason.as_str(), "{action}");
+                let changes = step.brief().map(tracing::field::display);
+                tracing::info!(%object, reason = step.reason.as_str(), changes, "{}", step.action.done());
             }
             StepOutcome::NotNeeded | StepOutcome::Outdated => {
                 tracing::debug!(%object, "{action}: {}", told(outcome));
+            }
+            // Told as a problem of the parent.
+            StepOutcome::Failed(failure) if problem(step, failure).is_some() => {
+                tracing::debug!(%object, %failure, "could not {action}");
             }
             StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
         }
@@ -175,7 +180,7 @@ impl Course<'_> {
     ) -> Executed {
         let mut executed = Executed::default();
         for waiting in plan.waiting.iter().filter(|waiting| waiting.is_problem()) {
-            self.tell(waiting);
+            self.tell(waiting, state.error.as_deref());
         }
         // What the server will not take, or what is new each time and would go on with its loop here, is left out: the condition
         // is put on the status that is there.
@@ -201,7 +206,7 @@ impl Course<'_> {
             StepOutcome::Outdated => executed.outdated = true,
             StepOutcome::Failed(failure) => {
                 if let Some(waiting) = problem(&step, &failure) {
-                    self.tell(&waiting);
+                    self.tell(&waiting, state.error.as_deref());
                     plan.waiting.push(waiting);
                 }
                 executed.failure = Some(failure);
@@ -211,9 +216,16 @@ impl Course<'_> {
         executed
     }
 
-    fn tell(&self, waiting: &Waiting) {
-        self.warn(waiting.reason(), &waiting.to_string());
-        self.runner.metrics.sync_failed(&self.id.0, waiting.reason());
+    /// Tells of a problem where people look. In the log once, not with every attempt.
+    fn tell(&self, waiting: &Waiting, told_last: Option<&str>) {
+        let (reason, what) = (waiting.reason(), waiting.to_string());
+        if told_last == Some(&what) {
+            tracing::debug!(reason, "still: {what}");
+        } else {
+            tracing::warn!(reason, "{what}");
+        }
+        self.warn(reason, &what);
+        self.runner.metrics.sync_failed(&self.id.0, reason);
     }
 
     fn plan_status(&self, status: &Value, waiting: &[Waiting], memory: &Memory) -> Option<Step> {
