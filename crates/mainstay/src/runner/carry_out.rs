@@ -185,7 +185,8 @@ impl Course<'_> {
         // What the server will not take, or what is new each time and would go on with its loop here, is left out: the condition
         // is put on the status that is there.
         let (parent, now) = (&self.request.snapshot().parent, Instant::now());
-        let of_status = |waiting: &Waiting| matches!(waiting, Waiting::Rejected { child, .. } if *child == plan.parent);
+        let of_status =
+            |waiting: &Waiting| matches!(waiting, Waiting::Rejected { child, .. } if *child == plan.parent);
         let refused = plan.waiting.iter().any(of_status);
         if !refused && plan.steps.iter().any(|step| step.action == Action::WriteStatus) {
             return executed;
@@ -200,7 +201,13 @@ impl Course<'_> {
             StepOutcome::Done => {
                 executed.wrote = true;
                 // Should this be a round of a loop, it is held from the next time on.
-                self.runner.observe(plan, std::slice::from_ref(&step), &self.request, &self.request.asked(), now);
+                self.runner.observe(
+                    plan,
+                    std::slice::from_ref(&step),
+                    &self.request,
+                    &self.request.asked(),
+                    now,
+                );
             }
             StepOutcome::NotNeeded => {}
             StepOutcome::Outdated => executed.outdated = true,
@@ -238,6 +245,7 @@ impl Course<'_> {
             memory,
             status,
             waiting,
+            undecided: false,
         })
     }
 
