@@ -1,20 +1,23 @@
 //! Kinds that come and go while the operator runs.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use mainstay::{ChildKind, Controller, ControllerState, Error, Operator, Scope, SyncRequest, SyncResponse};
-use mainstay_testkit::{OperatorTest, RunningOperator, eventually, for_each_cluster};
-use serde_json::json;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use mainstay::{
+    ChildKind, Controller, ControllerState, Error, Kind, Operator, Scope, SyncRequest, SyncResponse,
+};
+use mainstay_testkit::{Cluster, OperatorTest, RunningOperator, eventually, for_each_cluster};
+use serde_json::{Value, json};
 
 use crate::fixtures::{Count, is_watched, maps_of, object, own_kind, shops, undefine, until};
 use crate::kinds::{config_map, config_maps, define_kinds, secrets, shop, shop_kind};
 use crate::seam::Seam;
 
-fn state(operator: &Operator, kind: &mainstay::Kind) -> Option<ControllerState> {
+fn state(operator: &Operator, kind: &Kind) -> Option<ControllerState> {
     operator.controllers().into_iter().find(|state| state.parent == kind.to_string())
 }
 
 /// How the watch of a kind is doing, as the controller tells it.
-fn told(state: &ControllerState, kind: &mainstay::Kind) -> String {
+fn told(state: &ControllerState, kind: &Kind) -> String {
     let found = state.kinds.iter().find(|(name, _)| *name == kind.to_string());
     found.map(|(_, told)| told.clone()).unwrap_or_default()
 }
@@ -70,7 +73,7 @@ async fn a_child_kind_is_added_and_dropped_by_replacing_the_controller() {
         test.operator().add(both).unwrap();
         test.settle().await;
         assert!(test.exists(&secrets(), "s").await, "its parents are looked at anew");
-        let lists = |kind: &mainstay::Kind| {
+        let lists = |kind: &Kind| {
             test.operator().caches().iter().find(|report| report.kind == *kind).map(|report| report.lists)
         };
         assert_eq!(lists(&config_maps()), Some(1), "what is watched already is not listed again");
@@ -231,4 +234,57 @@ async fn parents_wait_while_a_child_kind_is_missing_and_are_told_no_nonsense() {
         undefine(&cluster, &kind).await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn children_of_a_kind_that_is_not_served_for_a_while_are_not_taken_for_gone() {
+    for_each_cluster(async |cluster| {
+        define_kinds(&cluster).await;
+        let (kind, definition) = own_kind("Shelf", Scope::Namespaced);
+        cluster.define(definition.clone()).await;
+        let (shelves, lost, changes) = (kind.clone(), Count::default(), Count::default());
+        let (losing, counted) = (lost.clone(), changes.clone());
+        let controller = Controller::for_kind(shop_kind()).child(ChildKind::new(kind.clone())).sync(
+            move |request: &SyncRequest| {
+                if request.all_children().is_empty() && counted.get() > 0 {
+                    losing.add();
+                }
+                let shelf = object(&shelves, "top", json!({"size": request.parent_json()["spec"]["size"]}));
+                Ok(SyncResponse::new().with_child(shelf)?)
+            },
+        );
+        let running = Seam::new(&cluster).running("unserved", controller);
+        cluster.create(shop("paint", json!({"size": 1}))).await;
+        let child = until(&cluster, &kind, "top", |_| true).await;
+        eventually("the operator to have seen it", async || {
+            let reports = running.operator().caches();
+            reports.iter().any(|report| report.kind == kind && report.objects == 1).then_some(())
+        })
+        .await;
+        changes.add();
+
+        serve(&cluster, &definition, false).await;
+        eventually("its absence to be told", async || {
+            (!state(running.operator(), &shop_kind())?.ready).then_some(())
+        })
+        .await;
+        cluster.patch(&shop_kind(), "paint", json!({"spec": {"size": 2}})).await;
+        serve(&cluster, &definition, true).await;
+        let after = until(&cluster, &kind, "top", |shelf| shelf["spec"]["size"] == 2).await;
+        assert_eq!(after["metadata"]["uid"], child["metadata"]["uid"]);
+        assert_eq!(lost.get(), 0, "a handler was shown a parent without its child");
+        running.stop().await;
+        undefine(&cluster, &kind).await;
+    })
+    .await;
+}
+
+/// Has the server serve a kind, or not, without touching its objects.
+async fn serve(cluster: &Cluster, definition: &Value, served: bool) {
+    let name = definition["metadata"]["name"].as_str().unwrap();
+    let mut versions = definition["spec"]["versions"].clone();
+    versions[0]["served"] = json!(served);
+    cluster
+        .patch(&Kind::of::<CustomResourceDefinition>(), name, json!({"spec": {"versions": versions}}))
+        .await;
 }

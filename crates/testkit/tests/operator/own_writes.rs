@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use mainstay::{DeletionBudget, Error, SyncRequest, SyncResponse};
+use k8s_openapi::api::coordination::v1::Lease;
+use mainstay::{ChildKind, Controller, DeletionBudget, Error, Kind, SyncRequest, SyncResponse};
 use mainstay_testkit::{OperatorTest, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
@@ -112,6 +113,44 @@ async fn a_change_of_a_child_between_our_read_and_our_write_leads_to_a_sync() {
             test.get(&config_maps(), "a").await.unwrap()["data"],
             json!({"key": "2", "theirs": "yes"})
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_change_that_only_a_check_before_a_write_brought_leads_to_a_sync() {
+    for_each_cluster(async |cluster| {
+        define_kinds(&cluster).await;
+        let leases = Kind::of::<Lease>();
+        let child = leases.clone();
+        let controller = Controller::for_kind(shop_kind()).child(ChildKind::new(leases.clone())).sync(
+            move |request: &SyncRequest| {
+                let theirs = request.all_children().first().map(|lease| lease.json()["spec"]["holderIdentity"].clone());
+                // The server writes this time without its zone.
+                let lease = json!({"apiVersion": child.api_version(), "kind": "Lease", "metadata": {"name": "a"},
+                    "spec": {"renewTime": "2030-01-01T01:00:00.000000+01:00"}});
+                Ok(SyncResponse::from_status(json!({"theirs": theirs}))?.with_child(lease)?)
+            },
+        );
+        let first = Seam::new(&cluster).stepping(&cluster, "checks", controller.clone());
+        first.create(shop("paint", json!({}))).await;
+        first.settle().await;
+        let version = first.get(&leases, "a").await.unwrap()["metadata"]["resourceVersion"].clone();
+        drop(first);
+
+        // A new process does not know what the server makes of its times. It looks who wrote them, and finds more.
+        let seam = Seam::new(&cluster);
+        let second = seam.stepping(&cluster, "checks", controller);
+        second.catch_up().await;
+        seam.hold_events("/leases");
+        let (theirs, kind) = (cluster.clone(), leases.clone());
+        seam.before("/leases/a", async move {
+            theirs.patch(&kind, "a", json!({"spec": {"holderIdentity": "them"}})).await;
+        });
+        second.settle().await;
+        assert_eq!(seam.requests(&["/leases/a"]).len(), 1, "one look, and no write");
+        assert_eq!(second.get(&shop_kind(), "paint").await.unwrap()["status"]["theirs"], "them");
+        assert_ne!(second.get(&leases, "a").await.unwrap()["metadata"]["resourceVersion"], version);
     })
     .await;
 }
