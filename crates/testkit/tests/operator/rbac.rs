@@ -328,7 +328,7 @@ async fn printed_roles_suffice_for_kinds_in_no_namespace() {
                     }
                     let mut child = config_map(request.name(), json!({"a": "1"}));
                     child["metadata"]["namespace"] = json!(namespace);
-                    Ok(SyncResponse::from_status(json!({"done": true}))?.with_child(child)?)
+                    SyncResponse::from_status(json!({"done": true}))?.with_child(child)
                 };
                 let controller = Controller::for_kind(stalls.clone()).owns::<ConfigMap>().sync(sync);
                 let operator = Operator::builder(&name, client).controller(controller);
@@ -338,7 +338,7 @@ async fn printed_roles_suffice_for_kinds_in_no_namespace() {
             let roles = build(cluster.client()).rbac().roles();
             let wire = Wire::new(client_of(&cluster, &name, &roles).await);
             let running = RunningOperator::start(build(wire.client()));
-            let parent = cluster.create(object(&stalls, &name, json!({}))).await;
+            let parent = cluster.create(object(&stalls, &name, &json!({}))).await;
             eventually("the child", async || cluster.find(&config_maps(), &name).await).await;
             eventually("the status", async || {
                 (cluster.find(&stalls, &name).await?["status"]["done"] == true).then_some(())
@@ -374,7 +374,7 @@ async fn forbidden_write_is_named_in_the_condition_and_the_rest_is_done() {
         cluster.create(shop("paint", json!({"colour": "red"}))).await;
         let sync = |request: &SyncRequest| {
             let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": request.name()}, "type": "Opaque"});
-            Ok(SyncResponse::new().with_child(secret)?.with_child(config_map(request.name(), json!({"a": "1"})))?)
+            SyncResponse::new().with_child(secret)?.with_child(config_map(request.name(), json!({"a": "1"})))
         };
         let controller = Controller::for_kind(shop_kind()).owns::<Secret>().owns::<ConfigMap>().sync(sync);
         let operator = Operator::builder("shops", wire.client()).namespace(cluster.namespace());
