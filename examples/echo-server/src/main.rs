@@ -31,7 +31,7 @@ async fn main() -> anyhow::Result<()> {
         println!("{}", configure(Operator::unconnected(NAME)).build()?.rbac());
         return Ok(());
     }
-    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_target(false).with_writer(std::io::stderr).init();
     let mut operator = configure(Operator::builder(NAME, kube::Client::try_default().await?));
     if let Some(address) = arguments.serve {
         operator = operator.serve(address);

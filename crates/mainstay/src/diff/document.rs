@@ -44,6 +44,8 @@ struct Schema {
     additional: Option<Box<Schema>>,
     items: Option<Box<Schema>>,
     default: Option<Value>,
+    #[serde(rename = "x-kubernetes-preserve-unknown-fields")]
+    preserves_unknown: bool,
     #[serde(rename = "x-kubernetes-list-type")]
     list_type: Option<String>,
     #[serde(rename = "x-kubernetes-list-map-keys")]
@@ -84,7 +86,15 @@ enum Alias<'a> {
     Schema(&'a Schema),
 }
 
+/// What is added to the status of parents whether or not their authors thought of it.
+const ADDED_TO_STATUS: [&str; 2] = ["conditions", "observedGeneration"];
+
 impl Schema {
+    /// Whether an object may have a field of this name. A server refuses to apply what has no place.
+    fn takes(&self, name: &str) -> bool {
+        self.preserves_unknown || self.additional.is_some() || self.properties.contains_key(name)
+    }
+
     fn stands_for(&self) -> Option<Alias<'_>> {
         match (&self.reference, self.all_of.as_slice()) {
             (Some(reference), _) => Some(Alias::Reference(reference)),
@@ -144,7 +154,10 @@ impl Document {
         let root = reading.reserve();
         // An object's own metadata follows rules of its own.
         reading.fill(root, schema, schema.map_type, |name| name != "metadata");
-        Some(prune(reading.nodes, Place::Node(root)))
+        let status = schema.properties.get("status").map(|status| reading.behind(status));
+        let lacks = ADDED_TO_STATUS.into_iter().filter(|name| status.is_some_and(|status| !status.takes(name)));
+        let lacks = lacks.map(Into::into).collect();
+        Some(prune(reading.nodes, Place::Node(root)).without_in_status(lacks))
     }
 
     /// The schema that a reference means, and its name.

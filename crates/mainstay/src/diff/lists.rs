@@ -60,6 +60,9 @@ pub struct Rules {
     #[serde(serialize_with = "write_nodes", deserialize_with = "read_nodes")]
     nodes: Arc<[Node]>,
     root: Place,
+    /// What the schema has no place for among the fields that are added to the status of parents.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    not_in_status: Box<[Box<str>]>,
 }
 
 fn write_nodes<S: Serializer>(nodes: &Arc<[Node]>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -118,16 +121,25 @@ impl Rules {
     /// Nothing is known. Lists whose desired items are all objects with a string `name` are matched by name,
     /// all other lists are one value.
     pub fn unknown() -> Self {
-        Self { nodes: Arc::default(), root: Place::Unknown }
+        Self { nodes: Arc::default(), root: Place::Unknown, not_in_status: Box::default() }
     }
 
     /// Nothing is special: all lists are one value.
     pub fn plain() -> Self {
-        Self { nodes: Arc::default(), root: Place::Plain }
+        Self { nodes: Arc::default(), root: Place::Plain, not_in_status: Box::default() }
     }
 
     pub(super) fn new(nodes: Vec<Node>, root: Place) -> Self {
-        Self { nodes: nodes.into(), root }
+        Self { nodes: nodes.into(), root, not_in_status: Box::default() }
+    }
+
+    pub(super) fn without_in_status(self, names: Box<[Box<str>]>) -> Self {
+        Self { not_in_status: names, ..self }
+    }
+
+    /// Whether `conditions` or `observedGeneration` has a place in the status. Without a schema it has.
+    pub(crate) fn has_in_status(&self, name: &str) -> bool {
+        !self.not_in_status.iter().any(|lacking| **lacking == *name)
     }
 
     /// What is known of the object as a whole.

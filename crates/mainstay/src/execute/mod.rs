@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub(crate) use api::{Api, Call, Failure, chain};
 
 use crate::cache::{Caches, Change, Object, OwnWrite, Unreadable};
-use crate::diff::{Learned, Ownership, Rules};
+use crate::diff::{APPLIED, Learned, Ownership, Rules};
 use crate::kind::Kind;
 use crate::plan::{Action, Body, Memory, Precondition, Reason, Refusal, Step};
 use crate::replicas::Turn;
@@ -71,7 +71,7 @@ impl Executor<'_> {
         match step.reason {
             // The desired state is the one that was applied, and yet the object differs. Either somebody changed it, or this is
             // what the server made of it. Who owns the fields tells which.
-            Reason::Drifted if step.action == Action::Apply => {
+            Reason::Drifted | Reason::MustBeRecreated if self.was_applied(step) => {
                 let answer = self.api.get(&step.object.kind, &step.object.key).await?;
                 let live: Value = parse(&answer);
                 self.take_in(&step.object.kind, &answer);
@@ -97,6 +97,12 @@ impl Executor<'_> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Whether the desired state is the one that was applied last.
+    fn was_applied(&self, step: &Step) -> bool {
+        let wanted = applied(&step.body);
+        wanted.is_some() && self.known(step).and_then(|known| known.annotation(APPLIED)).as_deref() == wanted
     }
 
     fn call<'a>(&'a self, step: &'a Step) -> Call<'a> {
@@ -151,12 +157,8 @@ impl Executor<'_> {
         match failure {
             Failure::Conflict | Failure::NotFound => self.refresh(step).await,
             Failure::Refused { message, immutable } => {
-                let hash = step
-                    .body
-                    .value
-                    .pointer("/metadata/annotations")
-                    .and_then(|all| all[crate::diff::APPLIED].as_str());
-                let refusal = Refusal { hash: hash.unwrap_or_default().to_owned(), immutable };
+                let hash = applied(&step.body).unwrap_or_default().to_owned();
+                let refusal = Refusal { hash, immutable };
                 memory.refused.insert(step.object.clone(), refusal);
                 Outcome::Failed(Failure::Refused { message, immutable })
             }
@@ -221,6 +223,11 @@ fn tell(whom: &(dyn Fn(&Kind, &Change) + Sync), kind: &Kind, change: Result<Chan
 
 fn parse(answer: &Bytes) -> Value {
     serde_json::from_slice(answer).unwrap_or_default()
+}
+
+/// The hash of the desired state that is sent.
+fn applied(body: &Body) -> Option<&str> {
+    body.value.pointer("/metadata/annotations")?.get(APPLIED)?.as_str()
 }
 
 fn uid_of(body: &Body) -> &str {

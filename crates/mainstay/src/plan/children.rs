@@ -68,7 +68,7 @@ fn act(wanted: Wanted, standing: Standing, config: &ChildKind, draft: &mut Draft
             }
             Strategy::Replace => draft.steps.push(replace(wanted, &live, reason, changes)),
             Strategy::Recreate => {
-                draft.steps.push(delete(wanted.object, &live, Reason::MustBeRecreated, changes));
+                draft.steps.push(recreate(wanted, &live, Reason::MustBeRecreated, changes));
             }
             Strategy::OnDelete => {
                 let paths = changes.into_iter().map(|change| change.path).collect();
@@ -206,6 +206,13 @@ fn replace(wanted: Wanted, live: &Object, reason: Reason, changes: Vec<Change>) 
     };
     let body = Body::new(wanted.value, precondition);
     Step { action: Action::Replace, object: wanted.object, reason, changes, body }
+}
+
+/// Deletes a child that is then found missing. Carries what is desired, so that a difference that the server made by itself can be
+/// told from one that somebody made.
+pub(super) fn recreate(wanted: Wanted, live: &Object, reason: Reason, changes: Vec<Change>) -> Step {
+    let body = Body::new(wanted.value, Precondition::Uid(live.uid().to_owned()));
+    Step { action: Action::Delete, object: wanted.object, reason, changes, body }
 }
 
 pub(super) fn delete(

@@ -1,7 +1,7 @@
 //! A rolling change: which children may be changed now, so that no more than a few are unavailable at once.
 
 use super::answer::Wanted;
-use super::children::{Draft, Standing, apply, delete, settle};
+use super::children::{Draft, Standing, apply, recreate, settle};
 use super::{Reason, Situation, Waiting};
 use crate::controller::{ChildKind, Rolling};
 use crate::readiness::{Readiness, readiness};
@@ -45,7 +45,7 @@ pub(super) fn plan_rolling(
             let anew = rolling.recreate || reason == Reason::Immutable;
             let reason = if reason == Reason::DesiredChanged { Reason::Rollout } else { reason };
             draft.steps.push(if anew {
-                delete(wanted.object, &live, reason, changes)
+                recreate(wanted, &live, reason, changes)
             } else {
                 apply(wanted, &live, reason, changes)
             });

@@ -79,7 +79,9 @@ fn surplus(live: &Value, desired: &Value, rules: &Rules) -> Vec<Change> {
 }
 
 fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
-    let problems: Vec<_> = of.waiting.iter().filter(|waiting| waiting.is_problem()).collect();
+    // Where the schema has no place for a condition, events alone tell of problems.
+    let tells = of.rules.has_in_status("conditions");
+    let problems: Vec<_> = of.waiting.iter().filter(|waiting| tells && waiting.is_problem()).collect();
     let known = condition_of(live);
     if of.status.is_null()
         && problems.is_empty()
@@ -91,7 +93,7 @@ fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
     diff::drop_nulls(&mut desired);
     let Value::Object(fields) = &mut desired else { return Some(desired) };
     let generation = of.snapshot.parent.generation();
-    if !of.status.is_null() && generation > 0 {
+    if !of.status.is_null() && generation > 0 && of.rules.has_in_status("observedGeneration") {
         fields.insert("observedGeneration".into(), json!(generation));
     }
     if !problems.is_empty() || known.is_some() {

@@ -64,6 +64,20 @@ impl Action {
         }
     }
 
+    /// As logs name it once it is done.
+    pub(crate) fn done(self) -> &'static str {
+        match self {
+            Self::Create => "created",
+            Self::Apply => "applied",
+            Self::Replace => "replaced",
+            Self::Delete => "deleted",
+            Self::Release => "released",
+            Self::WriteStatus => "wrote status",
+            Self::AddFinalizer => "added finalizer",
+            Self::RemoveFinalizer => "removed finalizer",
+        }
+    }
+
     /// The permission that it needs.
     pub(crate) fn rbac_verb(self) -> &'static str {
         match self {
@@ -162,12 +176,33 @@ impl Body {
 }
 
 impl Step {
+    /// Its changes in one line, for logs. `None` if there are none.
+    pub(crate) fn brief(&self) -> Option<Brief<'_>> {
+        (!self.changes.is_empty()).then_some(Brief(&self.changes))
+    }
+
     /// Hides what only those may see who may read the object.
     pub(crate) fn hide_secrets(&mut self) {
         self.body.changes = self.changes.clone();
         let kind = &self.object.kind;
         self.changes =
             std::mem::take(&mut self.changes).into_iter().map(|change| change.showable(kind)).collect();
+    }
+}
+
+/// A step's changes in one line, the first few of them.
+pub(crate) struct Brief<'a>(&'a [Change]);
+
+impl fmt::Display for Brief<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN_MAX: usize = 4;
+        for (index, change) in self.0.iter().take(SHOWN_MAX).enumerate() {
+            write!(f, "{}{change}", if index == 0 { "" } else { "; " })?;
+        }
+        match self.0.len().saturating_sub(SHOWN_MAX) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
     }
 }
 

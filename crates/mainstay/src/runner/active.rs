@@ -145,7 +145,8 @@ async fn guide(active: Arc<Active>, runner: Arc<Runner>) {
         }
         active.open.store(true, Ordering::SeqCst);
         lock(&runner.queue).resume(&lane);
-        runner.find_parents(&lane);
+        let parents = runner.find_parents(&lane);
+        tracing::info!(kind = %lane, parents, "all caches are filled; syncing");
         runner.wake.notify_one();
         // Whatever kind goes away first.
         let missing = active.watches().iter().map(|watch| {
@@ -163,12 +164,14 @@ async fn guide(active: Arc<Active>, runner: Arc<Runner>) {
 }
 
 impl Runner {
-    /// Wakes all parents of a kind. A shared cache may have been filled before the controller came.
-    pub(crate) fn find_parents(&self, kind: &Kind) {
-        for parent in self.caches.list(kind, self.namespace.as_deref(), &crate::cache::Selector::everything())
-        {
+    /// Wakes all parents of a kind, and tells how many there are. A shared cache may have been filled before the
+    /// controller came.
+    pub(crate) fn find_parents(&self, kind: &Kind) -> usize {
+        let parents = self.caches.list(kind, self.namespace.as_deref(), &crate::cache::Selector::everything());
+        for parent in &parents {
             self.push(&(kind.clone(), parent.key().clone()), Priority::Low, Trigger::Found);
         }
+        parents.len()
     }
 
     async fn read(&self, kind: &Kind, path: String) -> Result<Bytes, Failure> {

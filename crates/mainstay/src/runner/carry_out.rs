@@ -101,6 +101,10 @@ impl Course<'_> {
                 }
                 StepOutcome::NotNeeded => {}
                 StepOutcome::Outdated => executed.outdated = true,
+                // The next decision knows of the refusal, and has the child created anew.
+                StepOutcome::Failed(Failure::Refused { immutable: true, .. }) if self.recreates(step) => {
+                    executed.outdated = true;
+                }
                 StepOutcome::Failed(failure) => {
                     problems.extend(problem(step, &failure));
                     executed.failure = Some(failure);
@@ -121,9 +125,15 @@ impl Course<'_> {
         if plan.waiting.iter().any(Waiting::is_problem) && !executed.outdated {
             let reported = self.report_problems(plan, state, answer.status()).await;
             executed.wrote |= reported.wrote;
+            executed.outdated |= reported.outdated;
             executed.outcomes.extend(reported.outcomes);
+            executed.failure = executed.failure.or(reported.failure);
         }
         executed
+    }
+
+    fn recreates(&self, step: &Step) -> bool {
+        self.active.controller.child(&step.object.kind).is_some_and(|child| child.recreate_immutable)
     }
 
     async fn execute_step(&self, step: &Step, memory: &mut Memory) -> StepOutcome {
@@ -147,10 +157,15 @@ impl Course<'_> {
         match outcome {
             StepOutcome::Done => {
                 self.runner.metrics.written(&object.kind, step.action.label());
-                tracing::info!(%object, reason = step.reason.as_str(), "{action}");
+                let changes = step.brief().map(tracing::field::display);
+                tracing::info!(%object, reason = step.reason.as_str(), changes, "{}", step.action.done());
             }
             StepOutcome::NotNeeded | StepOutcome::Outdated => {
                 tracing::debug!(%object, "{action}: {}", told(outcome));
+            }
+            // Told as a problem of the parent.
+            StepOutcome::Failed(failure) if problem(step, failure).is_some() => {
+                tracing::debug!(%object, %failure, "could not {action}");
             }
             StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
         }
@@ -165,20 +180,59 @@ impl Course<'_> {
     ) -> Executed {
         let mut executed = Executed::default();
         for waiting in plan.waiting.iter().filter(|waiting| waiting.is_problem()) {
-            self.warn(waiting.reason(), &waiting.to_string());
-            self.runner.metrics.sync_failed(&self.id.0, waiting.reason());
+            self.tell(waiting, state.error.as_deref());
         }
-        if plan.steps.iter().any(|step| step.action == Action::WriteStatus) {
+        // What the server will not take, or what is new each time and would go on with its loop here, is left out: the condition
+        // is put on the status that is there.
+        let (parent, now) = (&self.request.snapshot().parent, Instant::now());
+        let of_status =
+            |waiting: &Waiting| matches!(waiting, Waiting::Rejected { child, .. } if *child == plan.parent);
+        let refused = plan.waiting.iter().any(of_status);
+        if !refused && plan.steps.iter().any(|step| step.action == Action::WriteStatus) {
             return executed;
         }
-        if let Some(mut step) = self.plan_status(status, &plan.waiting, &state.memory) {
-            step.hide_secrets();
-            let outcome = self.execute_step(&step, &mut state.memory).await;
-            executed.wrote = outcome == StepOutcome::Done;
-            executed.outcomes.push(told(&outcome));
-            plan.steps.push(step);
+        let left_out = refused || self.runner.holds_status(parent, now);
+        let status = if left_out { &Value::Null } else { status };
+        let Some(mut step) = self.plan_status(status, &plan.waiting, &state.memory) else { return executed };
+        step.hide_secrets();
+        let outcome = self.execute_step(&step, &mut state.memory).await;
+        executed.outcomes.push(told(&outcome));
+        match outcome {
+            StepOutcome::Done => {
+                executed.wrote = true;
+                // Should this be a round of a loop, it is held from the next time on.
+                self.runner.observe(
+                    plan,
+                    std::slice::from_ref(&step),
+                    &self.request,
+                    &self.request.asked(),
+                    now,
+                );
+            }
+            StepOutcome::NotNeeded => {}
+            StepOutcome::Outdated => executed.outdated = true,
+            StepOutcome::Failed(failure) => {
+                if let Some(waiting) = problem(&step, &failure) {
+                    self.tell(&waiting, state.error.as_deref());
+                    plan.waiting.push(waiting);
+                }
+                executed.failure = Some(failure);
+            }
         }
+        plan.steps.push(step);
         executed
+    }
+
+    /// Tells of a problem where people look. In the log once, not with every attempt.
+    fn tell(&self, waiting: &Waiting, told_last: Option<&str>) {
+        let (reason, what) = (waiting.reason(), waiting.to_string());
+        if told_last == Some(&what) {
+            tracing::debug!(reason, "still: {what}");
+        } else {
+            tracing::warn!(reason, "{what}");
+        }
+        self.warn(reason, &what);
+        self.runner.metrics.sync_failed(&self.id.0, reason);
     }
 
     fn plan_status(&self, status: &Value, waiting: &[Waiting], memory: &Memory) -> Option<Step> {

@@ -189,8 +189,10 @@ impl Course<'_> {
                 let mut plan = self.waiting(Waiting::InvalidParent { message: text.clone() });
                 let mut state = self.take_state();
                 let executed = self.report_problems(&mut plan, &mut state, &Value::Null).await;
+                // Nobody would be told if the condition could not be written and the parent rested.
+                let untold = executed.failure.is_some() || executed.outdated;
                 self.finish(state, plan, executed.outcomes, Some(text));
-                (Outcome::Terminal, "invalid")
+                (if untold { Outcome::FAILED } else { Outcome::Terminal }, "invalid")
             }
             ErrorKind::Terminal => {
                 self.failed("SyncFailed", &text);

@@ -14,7 +14,16 @@ use crate::stability::{Fingerprint, Pass, Subject, Write, Wrote};
 
 /// What the parent asks for, as far as a handler may go by it.
 pub(super) fn asked(parent: &Object) -> Fingerprint {
-    Fingerprint::of(&(parent.generation(), parent.labels(), parent.annotations(), parent.is_deleting()))
+    // Kinds without a generation are asked by all that is neither metadata nor status.
+    let content = (parent.generation() == 0).then(|| {
+        let mut value = parent.value();
+        if let Some(fields) = value.as_object_mut() {
+            fields.retain(|name, _| name != "metadata" && name != "status");
+        }
+        value.to_string()
+    });
+    let metadata = (parent.labels(), parent.annotations(), parent.is_deleting());
+    Fingerprint::of(&(parent.generation(), metadata, content))
 }
 
 impl Runner {
@@ -42,6 +51,12 @@ impl Runner {
         });
         plan.waiting.append(&mut waiting);
         until
+    }
+
+    /// Whether the parent's status is left alone for now.
+    pub(super) fn holds_status(&self, parent: &Object, now: Instant) -> bool {
+        let subject = Subject::Object(parent.reference());
+        lock(&self.loops).held(&parent.reference(), asked(parent), &subject, now).is_some()
     }
 
     /// Takes in what a sync wrote. Tells what it goes on and on with.

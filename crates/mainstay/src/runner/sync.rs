@@ -33,7 +33,7 @@ impl Runner {
             parent = %taken.key,
             kind = %kind,
             trigger = taken.triggers.first().map_or("timer", Trigger::as_str),
-            failures = taken.failures,
+            failures = (taken.failures > 0).then_some(taken.failures),
         );
         let (outcome, result) = self.sync_one(taken).instrument(span).await;
         self.metrics.sync_finished(&kind, result, started.elapsed());

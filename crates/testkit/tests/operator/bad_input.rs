@@ -1,14 +1,14 @@
 //! What others get wrong: parents that do not fit, children that the server refuses, permissions that are missing.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
-use mainstay::{ChildKind, Error, Key, Kind, Operator, SyncRequest, SyncResponse};
-use mainstay_testkit::{Cluster, OperatorTest, eventually, for_each_cluster};
+use mainstay::{ChildKind, Error, Key, Kind, SyncRequest, SyncResponse};
+use mainstay_testkit::{eventually, for_each_cluster};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::gate::Gate;
+use crate::seam::Seam;
 use crate::kinds::{
-    as_spec_says, config_map, config_maps, define_shop, obedient, reconciled, shop, shop_kind, shops,
+    as_spec_says, config_map, config_maps, define_kinds, obedient, reconciled, shop, shop_kind, shops,
     short_backoff, step_through, told, warning, writes,
 };
 
@@ -119,55 +119,52 @@ async fn child_that_the_server_refuses_is_told_and_the_others_are_applied() {
 }
 
 #[tokio::test]
+async fn child_with_a_field_that_its_kind_does_not_have_is_told() {
+    for_each_cluster(async |cluster| {
+        let test = step_through(&cluster, obedient([Kind::of::<Service>(), config_maps()])).await;
+        let mut service = bad_service();
+        service["spec"] = json!({"prots": [{"port": 80}]});
+        let children = [service, config_map("one", json!({}))];
+        test.create(shop("paint", json!({"children": children}))).await;
+        test.settle().await;
+        assert!(test.exists(&config_maps(), "one").await);
+        let (_, reason, message) = told(&cluster, "paint").await;
+        assert_eq!(reason, "ChildRejected");
+        assert!(message.contains(".spec.prots: field not declared in schema"), "{message}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn refused_child_is_tried_again_after_a_backoff_without_writing_the_condition_again() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let gate = Gate::new();
+        define_kinds(&cluster).await;
+        let seam = Seam::new(&cluster);
         let controller =
             shops([ChildKind::of::<Service>()]).backoff(short_backoff()).sync(as_spec_says);
-        let operator = Operator::builder("shops", gate.client(&cluster))
-            .namespace(cluster.namespace())
-            .controller(controller)
-            .build()
-            .unwrap();
-        let test = OperatorTest::stepping(&cluster, &operator);
+        let test = seam.stepping(&cluster, "shops", controller);
         test.create(shop("paint", json!({"children": [bad_service()]}))).await;
         let mut tries = Vec::new();
         eventually("more tries", async || {
             test.settle().await;
-            tries.extend(gate.take_writes());
+            tries.extend(seam.take_writes());
             (tries.iter().filter(|write| write.contains("/services/web")).count() > 3).then_some(())
         })
         .await;
-        let told = tries.iter().filter(|write| write.ends_with("/paint/status")).count();
+        let told = tries.iter().filter(|write| write.contains("/paint/status?")).count();
         assert_eq!(told, 1, "{tries:?}");
     })
     .await;
 }
 
-fn forbid(gate: &Gate, kind: &'static str) {
-    gate.refuse(move |method, path| {
-        let refused = method != http::Method::GET && path.contains(kind);
-        refused.then(|| (403, format!("{kind} is forbidden: no RBAC policy matched")))
-    });
-}
-
-async fn gated(cluster: &Cluster, gate: &Gate) -> OperatorTest {
-    define_shop(cluster).await;
-    let operator = Operator::builder("shops", gate.client(cluster))
-        .namespace(cluster.namespace())
-        .controller(obedient([Kind::of::<Service>(), config_maps()]))
-        .build()
-        .unwrap();
-    OperatorTest::stepping(cluster, &operator)
-}
-
 #[tokio::test]
 async fn missing_permission_is_told_with_verb_kind_and_namespace() {
     for_each_cluster(async |cluster| {
-        let gate = Gate::new();
-        let test = gated(&cluster, &gate).await;
-        forbid(&gate, "configmaps");
+        define_kinds(&cluster).await;
+        let seam = Seam::new(&cluster);
+        let test = seam.stepping(&cluster, "shops", obedient([Kind::of::<Service>(), config_maps()]));
+        let core = format!("/api/v1/namespaces/{}", cluster.namespace());
+        seam.refuse(&format!("PATCH {core}/configmaps"), 403);
         let mut service = bad_service();
         service["spec"]["ports"][0]["port"] = json!(80);
         let children = [config_map("one", json!({"a": "1"})), service];
@@ -178,14 +175,14 @@ async fn missing_permission_is_told_with_verb_kind_and_namespace() {
         assert_eq!((status.as_str(), reason.as_str()), ("False", "Forbidden"));
         let expected = format!("the operator may not create configmaps in namespace {}: ", cluster.namespace());
         assert!(message.starts_with(&expected), "{message}");
-        assert!(message.ends_with("no RBAC policy matched"), "{message}");
-        gate.open();
+        assert!(message.ends_with("refused by the test"), "{message}");
+        seam.allow();
         test.operator().reconcile_now(&shop_kind(), &Key::namespaced(cluster.namespace(), "paint"));
         test.settle().await;
         assert!(test.exists(&config_maps(), "one").await);
         assert_eq!(told(&cluster, "paint").await.0, "True");
 
-        forbid(&gate, "services");
+        seam.refuse(&format!("DELETE {core}/services"), 403);
         test.patch(&shop_kind(), "paint", json!({"spec": {"children": [children[0]]}})).await;
         test.settle().await;
         let expected = format!("the operator may not delete services in namespace {}: ", cluster.namespace());
@@ -198,20 +195,13 @@ async fn missing_permission_is_told_with_verb_kind_and_namespace() {
 #[tokio::test]
 async fn kind_that_may_not_be_watched_holds_its_controller_and_is_told() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let gate = Gate::new();
-        gate.refuse(|_, path| {
-            path.ends_with("/configmaps").then(|| (403, "configmaps is forbidden".to_owned()))
-        });
-        let operator = Operator::builder("shops", gate.client(&cluster))
-            .namespace(cluster.namespace())
-            .controller(obedient([config_maps()]))
-            .build()
-            .unwrap();
-        let running = mainstay_testkit::RunningOperator::start(operator);
+        define_kinds(&cluster).await;
+        let seam = Seam::new(&cluster);
+        seam.refuse("/configmaps?", 403);
+        let running = seam.running("shops", obedient([config_maps()]));
         cluster.create(shop("paint", json!({"children": [config_map("one", json!({}))]}))).await;
         let expected =
-            format!("the operator may not watch configmaps in namespace {}: configmaps is forbidden", cluster.namespace());
+            format!("the operator may not watch configmaps in namespace {}: refused by the test", cluster.namespace());
         let state = eventually("the watch to be refused", async || {
             let state = running.operator().controllers().pop()?;
             let (_, told) = state.kinds.iter().find(|(kind, _)| kind == "ConfigMap.v1")?.clone();
@@ -219,7 +209,7 @@ async fn kind_that_may_not_be_watched_holds_its_controller_and_is_told() {
         })
         .await;
         assert_eq!(state, (false, expected));
-        gate.open();
+        seam.allow();
         eventually("the child", async || cluster.find(&config_maps(), "one").await).await;
         running.stop().await;
     })

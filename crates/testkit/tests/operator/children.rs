@@ -1,14 +1,17 @@
 //! Desired children: what is compared, what is removed, what is left to others, and what is no answer at all.
 
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Service;
-use mainstay::{Kind, Operator};
-use mainstay_testkit::{Cluster, OperatorTest, for_each_cluster};
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use mainstay::{ChildKind, Kind, SyncRequest, SyncResponse};
+use mainstay_testkit::cluster::unique_name;
+use mainstay_testkit::{Cluster, OperatorTest, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::gate::Gate;
+use crate::seam::Seam;
+use crate::hooks::{Answer, Hooks};
 use crate::kinds::{
-    config_map, config_maps, define_shop, obedient, secrets, shop, shop_kind, step_through, told, version,
+    config_map, config_maps, define_kinds, obedient, secrets, shop, shop_kind, shops, step_through, told, version,
     writes,
 };
 
@@ -202,6 +205,12 @@ fn bad_children(namespace: &str) -> Vec<(Value, String)> {
         (named("ConfigMap", json!({})), "metadata.name is missing".into()),
         (config_map("fine", json!({"a": "2"})), "children[1], ConfigMap fine: it is there twice".into()),
         (json!({"kind": "ConfigMap", "metadata": {"name": "one"}}), "apiVersion is missing".into()),
+        (
+            named("ConfigMap", json!({"name": "one", "ownerReferences": [
+                {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b", "controller": true},
+            ]})),
+            "metadata.ownerReferences: another controller is named".into(),
+        ),
     ]
 }
 
@@ -225,6 +234,91 @@ async fn answer_with_a_child_that_cannot_be_is_refused_as_a_whole_and_says_why()
     .await;
 }
 
+#[tokio::test]
+async fn handler_may_return_what_it_read() {
+    for_each_cluster(async |cluster| {
+        let controller = shops([ChildKind::of::<ConfigMap>()]).sync(|request: &SyncRequest| {
+            let maps = config_maps();
+            let mut child = request
+                .children_of(&maps)
+                .get("one")
+                .map_or_else(|| config_map("one", json!({"a": "1"})), |child| child.json());
+            child["data"]["b"] = request.parent_json()["spec"]["b"].clone();
+            SyncResponse::new().with_child(child)
+        });
+        let test = step_through(&cluster, controller).await;
+        test.create(shop("paint", json!({"b": "1"}))).await;
+        test.settle().await;
+        test.assert_settled().await;
+        test.patch(&shop_kind(), "paint", json!({"spec": {"b": "2"}})).await;
+        test.settle().await;
+        assert_eq!(data_of(&test, "one").await, json!({"a": "1", "b": "2"}));
+        test.assert_settled().await;
+    })
+    .await;
+}
+
+/// A webhook that makes all text in config maps of a namespace loud.
+async fn make_loud(cluster: &Cluster, hooks: &Hooks) -> String {
+    hooks.on("/loud", |review| match review.pointer("/request/object/data/text").and_then(Value::as_str) {
+        Some(text) => {
+            Answer::Patch(json!([{"op": "replace", "path": "/data/text", "value": text.to_uppercase()}]))
+        }
+        None => Answer::yes(),
+    });
+    let name = unique_name("loud");
+    let rule = json!({
+        "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE", "UPDATE"],
+    });
+    cluster
+        .create(json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": name},
+            "webhooks": [{
+                "name": "loud.test.mainstay.dev", "clientConfig": hooks.at("/loud"), "rules": [rule],
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": cluster.namespace()}},
+                "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            }],
+        }))
+        .await;
+    eventually("the webhook to be in force", async || {
+        let probe = cluster.create(config_map(&unique_name("probe"), json!({"text": "a"}))).await;
+        (probe["data"]["text"] == "A").then_some(())
+    })
+    .await;
+    name
+}
+
+#[tokio::test]
+async fn what_a_webhook_makes_of_a_child_is_not_fought_even_after_a_restart() {
+    for_each_cluster(async |cluster| {
+        define_kinds(&cluster).await;
+        let (hooks, seam) = (Hooks::start().await, Seam::new(&cluster));
+        let configuration = make_loud(&cluster, &hooks).await;
+        let start = || seam.stepping(&cluster, "shops", obedient([config_maps()]));
+        let test = start();
+        test.create(shop("paint", json!({"children": [config_map("one", json!({"text": "small"}))]}))).await;
+        assert_eq!(writes(&test.settle().await), 1);
+        assert_eq!(data_of(&test, "one").await, json!({"text": "SMALL"}));
+        test.assert_settled().await;
+        drop(test);
+        seam.take_writes();
+        let test = start();
+        test.assert_settled().await;
+        assert_eq!(seam.take_writes(), Vec::<String>::new());
+        // And yet what a user makes of it is put right, and a new wish is fulfilled.
+        test.patch(&config_maps(), "one", json!({"data": {"text": "theirs"}})).await;
+        test.settle().await;
+        assert_eq!(data_of(&test, "one").await, json!({"text": "SMALL"}));
+        want(&test, &[config_map("one", json!({"text": "large"}))]).await;
+        assert_eq!(data_of(&test, "one").await, json!({"text": "LARGE"}));
+        test.assert_settled().await;
+        let configurations = Kind::of::<MutatingWebhookConfiguration>();
+        cluster.delete(&configurations, &configuration).await;
+    })
+    .await;
+}
+
 /// What the server rewrites: quantities, defaults, values in lists, a Secret's `stringData`, an empty list.
 fn rewritten() -> Vec<Value> {
     let resources = json!({
@@ -244,31 +338,22 @@ fn rewritten() -> Vec<Value> {
     ]
 }
 
-async fn restarted(cluster: &Cluster, gate: &Gate, kinds: &[Kind]) -> OperatorTest {
-    let operator = Operator::builder("shops", gate.client(cluster))
-        .namespace(cluster.namespace())
-        .controller(obedient(kinds.iter().cloned()))
-        .build()
-        .unwrap();
-    OperatorTest::stepping(cluster, &operator)
-}
-
 #[tokio::test]
 async fn what_the_server_rewrites_is_not_fought_even_after_a_restart() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let gate = Gate::new();
+        define_kinds(&cluster).await;
+        let seam = Seam::new(&cluster);
         let kinds = [Kind::of::<Deployment>(), Kind::of::<Service>(), secrets(), config_maps()];
         let children = rewritten();
-        let test = restarted(&cluster, &gate, &kinds).await;
+        let test = seam.stepping(&cluster, "shops", obedient(kinds.clone()));
         test.create(shop("paint", json!({"children": children, "status": {"empty": [], "open": true}}))).await;
         test.settle().await;
-        assert_eq!(gate.take_writes().len(), 5, "one create per child, and the status");
+        assert_eq!(seam.take_writes().len(), 5, "one create per child, and the status");
         test.assert_settled().await;
         drop(test);
-        let test = restarted(&cluster, &gate, &kinds).await;
+        let test = seam.stepping(&cluster, "shops", obedient(kinds.clone()));
         test.assert_settled().await;
-        assert_eq!(gate.take_writes(), Vec::<String>::new());
+        assert_eq!(seam.take_writes(), Vec::<String>::new());
         // And yet a change by somebody is seen at once.
         test.patch(&kinds[0], "web", json!({"spec": {"replicas": 2}})).await;
         test.settle().await;

@@ -1,12 +1,12 @@
 //! One name, two that want it: nothing is stolen.
 
-use mainstay::{Key, Operator};
-use mainstay_testkit::{RunningOperator, eventually, for_each_cluster};
+use mainstay::Key;
+use mainstay_testkit::{eventually, for_each_cluster};
 use serde_json::json;
 
-use crate::gate::Gate;
+use crate::seam::Seam;
 use crate::kinds::{
-    config_map, config_maps, define_shop, obedient, reconciled, shop, shop_kind, step_through, told,
+    config_map, config_maps, define_kinds, obedient, reconciled, shop, shop_kind, step_through, told,
     until_ready, version, warning,
 };
 
@@ -66,16 +66,11 @@ async fn object_of_a_user_is_never_taken_over() {
 #[tokio::test]
 async fn object_of_a_user_that_the_cache_has_not_seen_is_not_taken_over() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let gate = Gate::new();
-        let operator = Operator::builder("shops", gate.client(&cluster))
-            .namespace(cluster.namespace())
-            .controller(obedient([config_maps()]))
-            .build()
-            .unwrap();
-        let running = RunningOperator::start(operator);
+        define_kinds(&cluster).await;
+        let seam = Seam::new(&cluster);
+        let running = seam.running("shops", obedient([config_maps()]));
         until_ready(running.operator()).await;
-        gate.hold("/configmaps");
+        seam.hold_events("/configmaps");
         cluster.create(config_map("sign", json!({"mine": "yes"}))).await;
         let before = version(&cluster, &config_maps(), "sign").await;
         cluster.create(shop("paint", json!({"children": [config_map("sign", json!({"text": "one"}))]}))).await;
@@ -85,8 +80,8 @@ async fn object_of_a_user_that_the_cache_has_not_seen_is_not_taken_over() {
         })
         .await;
         assert_eq!(version(&cluster, &config_maps(), "sign").await, before);
-        assert!(gate.take_writes().iter().any(|write| write.contains("/configmaps/sign")), "it was tried");
-        gate.open();
+        assert!(seam.take_writes().iter().any(|write| write.contains("/configmaps/sign")), "it was tried");
+        seam.let_go();
         // The user gives the name up.
         cluster.delete(&config_maps(), "sign").await;
         eventually("the child", async || {

@@ -6,7 +6,6 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use mainstay::queue::Backoff;
 use mainstay::{ChildKind, Controller, ControllerBuilder, Error, Kind, Operator, Scope, Stepped, SyncRequest, SyncResponse};
-use mainstay_testkit::cluster::unique_name;
 use mainstay_testkit::{Cluster, OperatorTest, eventually};
 use serde_json::{Value, json};
 
@@ -25,28 +24,9 @@ pub(crate) fn secrets() -> Kind {
     Kind::of::<Secret>()
 }
 
-/// Defines `Shop`.
-pub(crate) async fn define_shop(cluster: &Cluster) {
+/// Defines the parent kind that all tests share: `Shop`.
+pub(crate) async fn define_kinds(cluster: &Cluster) {
     cluster.define(definition("Shop", "shops", "Namespaced")).await;
-}
-
-/// Defines a cluster-scoped kind of this test's own, because operators of other tests would see its objects too. Shall be
-/// [undefined](undefine) at the end.
-pub(crate) async fn define_mall(cluster: &Cluster) -> Kind {
-    let suffix = unique_name("").replace('-', "");
-    let (kind, plural) = (format!("Mall{suffix}"), format!("malls{suffix}"));
-    cluster.define(definition(&kind, &plural, "Cluster")).await;
-    Kind::new("test.mainstay.dev/v1", &kind, &plural, Scope::Cluster)
-}
-
-pub(crate) async fn undefine(cluster: &Cluster, kind: &Kind) {
-    let definitions = Kind::new(
-        "apiextensions.k8s.io/v1",
-        "CustomResourceDefinition",
-        "customresourcedefinitions",
-        Scope::Cluster,
-    );
-    cluster.delete(&definitions, &format!("{}.{GROUP}", kind.plural())).await;
 }
 
 /// The definition of a kind that takes anything in its spec and status.
@@ -74,12 +54,7 @@ pub(crate) fn definition(kind: &str, plural: &str, scope: &str) -> Value {
 
 /// A shop of this name and spec.
 pub(crate) fn shop(name: &str, spec: Value) -> Value {
-    parent(&shop_kind(), name, spec)
-}
-
-/// A parent of any kind.
-pub(crate) fn parent(kind: &Kind, name: &str, spec: Value) -> Value {
-    json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": {"name": name}, "spec": spec})
+    json!({"apiVersion": "test.mainstay.dev/v1", "kind": "Shop", "metadata": {"name": name}, "spec": spec})
 }
 
 /// A config map of this name and data.
@@ -110,7 +85,7 @@ pub(crate) fn obedient(children: impl IntoIterator<Item = Kind>) -> Controller {
 
 /// Steps through an operator of one controller.
 pub(crate) async fn step_through(cluster: &Cluster, controller: Controller) -> OperatorTest {
-    define_shop(cluster).await;
+    define_kinds(cluster).await;
     OperatorTest::new(cluster, "shops", |operator| operator.controller(controller))
 }
 

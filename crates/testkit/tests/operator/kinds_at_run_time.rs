@@ -6,7 +6,7 @@ use mainstay_testkit::{OperatorTest, RunningOperator, eventually, for_each_clust
 use serde_json::json;
 
 use crate::fixtures::{Count, is_watched, maps_of, object, own_kind, shops, undefine, until};
-use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_kinds, secrets, shop, shop_kind};
 use crate::seam::Seam;
 
 fn state(operator: &Operator, kind: &mainstay::Kind) -> Option<ControllerState> {
@@ -22,7 +22,7 @@ fn told(state: &ControllerState, kind: &mainstay::Kind) -> String {
 #[tokio::test]
 async fn a_controller_is_added_to_a_running_operator_and_taken_away() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
+        define_kinds(&cluster).await;
         let test = OperatorTest::new(&cluster, "come-and-go", |operator| operator);
         test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
         assert!(test.settle().await.is_empty());
@@ -56,7 +56,7 @@ async fn a_controller_is_added_to_a_running_operator_and_taken_away() {
 #[tokio::test]
 async fn a_child_kind_is_added_and_dropped_by_replacing_the_controller() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
+        define_kinds(&cluster).await;
         let test = OperatorTest::new(&cluster, "new-children", |operator| {
             operator.controller(shops().sync(maps_of))
         });
@@ -87,7 +87,7 @@ async fn a_child_kind_is_added_and_dropped_by_replacing_the_controller() {
 #[tokio::test]
 async fn parents_that_rested_are_shown_to_a_new_handler() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
+        define_kinds(&cluster).await;
         let hopeless = shops().sync(|_: &SyncRequest| Err(Error::terminal("no hope")));
         let test = OperatorTest::new(&cluster, "mended", |operator| operator.controller(hopeless));
         test.create(shop("paint", json!({"maps": {"a": {}}}))).await;
@@ -103,7 +103,7 @@ async fn parents_that_rested_are_shown_to_a_new_handler() {
 #[tokio::test]
 async fn a_kind_is_watched_once_however_many_use_it() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
+        define_kinds(&cluster).await;
         let seam = Seam::new(&cluster);
         // Shops own config maps, Secrets own config maps, and both look at others.
         let twice = Controller::of::<Secret>().owns::<ConfigMap>().reads::<ConfigMap>().sync(
@@ -138,7 +138,7 @@ async fn a_kind_is_watched_once_however_many_use_it() {
 #[tokio::test]
 async fn a_missing_kind_is_waited_for_and_holds_up_nobody_else() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
+        define_kinds(&cluster).await;
         let (kind, definition) = own_kind("Kiosk", Scope::Namespaced);
         let kiosks = Controller::for_kind(kind.clone()).owns::<ConfigMap>().sync(maps_of);
         let operator =
@@ -197,7 +197,7 @@ async fn a_kind_that_goes_and_comes_back_is_taken_up_again() {
 #[tokio::test]
 async fn parents_wait_while_a_child_kind_is_missing_and_are_told_no_nonsense() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
+        define_kinds(&cluster).await;
         let (kind, definition) = own_kind("Shelf", Scope::Namespaced);
         let (shelves, calls) = (kind.clone(), Count::default());
         let counted = calls.clone();

@@ -98,6 +98,11 @@ impl Seam {
         self.state.refused.lock().unwrap().push((part.to_owned(), code));
     }
 
+    /// Refuses nothing any more.
+    pub(crate) fn allow(&self) {
+        self.state.refused.lock().unwrap().clear();
+    }
+
     /// Holds requests that contain `part`, until they are let go.
     pub(crate) fn hold_requests(&self, part: &str) {
         self.state.held_requests.send_modify(|held| held.push(part.to_owned()));
@@ -122,9 +127,13 @@ impl Seam {
 
     /// How many requests were made that may change something.
     pub(crate) fn writes(&self) -> usize {
-        let log = self.state.log.lock().unwrap();
-        // Events are told of what happens, whether or not something is written.
-        log.iter().filter(|line| !line.starts_with("GET ") && !line.contains("events.k8s.io")).count()
+        self.state.log.lock().unwrap().iter().filter(|line| is_write(line)).count()
+    }
+
+    /// The requests since the last call of this that may change something.
+    pub(crate) fn take_writes(&self) -> Vec<String> {
+        let log = std::mem::take(&mut *self.state.log.lock().unwrap());
+        log.into_iter().filter(|line| is_write(line)).collect()
     }
 }
 
@@ -144,6 +153,11 @@ impl State {
         let refused = self.refused.lock().unwrap();
         refused.iter().find(|(part, _)| line.contains(part)).map(|(_, code)| *code)
     }
+}
+
+/// Events are told of what happens, whether or not something is written.
+fn is_write(line: &str) -> bool {
+    !line.starts_with("GET ") && !line.contains("events.k8s.io")
 }
 
 async fn wait_until_let_go(held: &watch::Sender<Vec<String>>, line: &str) {

@@ -1,12 +1,13 @@
 //! The parent's status.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use mainstay::{Controller, SyncRequest, SyncResponse};
+use mainstay::{Controller, Scope, SyncRequest, SyncResponse};
 use mainstay_testkit::{OperatorTest, for_each_cluster};
 use serde_json::json;
 
+use crate::fixtures::{object, own_kind, undefine};
 use crate::kinds::{
-    as_spec_says, config_map, config_maps, obedient, shop, shop_kind, step_through, version, warning, writes,
+    as_spec_says, config_map, config_maps, obedient, reconciled, shop, shop_kind, step_through, version, warning, writes,
 };
 
 #[tokio::test]
@@ -116,6 +117,60 @@ async fn parent_without_the_status_subresource_must_have_none() {
         let quiet = mainstay::Key::namespaced(cluster.namespace(), "quiet");
         let report = test.operator().explain(&config_maps(), &quiet).expect("it is known");
         assert_eq!(report.error, None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn kind_whose_status_has_no_place_for_conditions_comes_to_rest_all_the_same() {
+    for_each_cluster(async |cluster| {
+        let (kind, mut definition) = own_kind("Stall", Scope::Namespaced);
+        let status = json!({"type": "object", "properties": {"open": {"type": "boolean"}}});
+        definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = status;
+        cluster.define(definition).await;
+        let controller = Controller::for_kind(kind.clone()).owns::<ConfigMap>().sync(as_spec_says);
+        let test = OperatorTest::new(&cluster, "stalls", |operator| operator.controller(controller));
+        test.create(config_map("sign", json!({}))).await;
+        let spec = json!({"children": [config_map("sign", json!({}))], "status": {"open": true}});
+        test.create(object(&kind, "paint", spec)).await;
+        assert_eq!(writes(&test.settle().await), 1);
+        assert_eq!(test.get(&kind, "paint").await.unwrap()["status"], json!({"open": true}));
+        assert!(warning(&cluster, "paint", "ChildConflict").await.contains("was not touched"));
+        test.assert_settled().await;
+        undefine(&cluster, &kind).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn status_that_the_server_refuses_is_told_on_the_status_that_is_there() {
+    for_each_cluster(async |cluster| {
+        let (kind, mut definition) = own_kind("Stall", Scope::Namespaced);
+        let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let status = json!({"type": "object", "properties": {
+            "open": {"type": "boolean"}, "conditions": {"type": "array", "items": anything},
+        }});
+        definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = status;
+        cluster.define(definition).await;
+        let controller = Controller::for_kind(kind.clone()).owns::<ConfigMap>().sync(as_spec_says);
+        let test = OperatorTest::new(&cluster, "stalls", |operator| operator.controller(controller));
+        test.create(object(&kind, "paint", json!({"status": {"open": true}}))).await;
+        test.settle().await;
+        assert_eq!(test.get(&kind, "paint").await.unwrap()["status"], json!({"open": true}));
+        test.patch(&kind, "paint", json!({"spec": {"status": {"colour": "red"}}})).await;
+        test.settle().await;
+        let refused = test.get(&kind, "paint").await.unwrap();
+        assert_eq!(refused["status"]["open"], true);
+        let condition = reconciled(&refused).expect("it is told");
+        assert_eq!(condition["reason"], "ChildRejected");
+        assert!(condition["message"].as_str().unwrap_or_default().contains(".status.colour"), "{condition}");
+        test.patch(&kind, "paint", json!({"spec": {"status": {"open": false, "colour": null}}})).await;
+        test.settle().await;
+        let mended = test.get(&kind, "paint").await.unwrap();
+        assert_eq!(mended["status"]["open"], false);
+        assert_eq!(reconciled(&mended).unwrap()["status"], "True");
+        test.assert_settled().await;
+        undefine(&cluster, &kind).await;
     })
     .await;
 }

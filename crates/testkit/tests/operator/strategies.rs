@@ -1,16 +1,18 @@
 //! How a difference is made good, as each child kind's strategy says.
 
-use k8s_openapi::api::apps::v1::ControllerRevision;
+use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use mainstay::readiness::Readiness;
 use mainstay::{ChildKind, Key, Kind, Rolling, Strategy};
-use mainstay_testkit::{Cluster, OperatorTest, for_each_cluster};
+use mainstay_testkit::{Cluster, OperatorTest, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
 use crate::kinds::{
-    as_spec_says, config_map, config_maps, shop, shop_kind, shops, step_through, told, version, writes,
+    as_spec_says, config_map, config_maps, define_kinds, reconciled, shop, shop_kind, shops, step_through, told, version,
+    writes,
 };
+use crate::seam::Seam;
 
 async fn with_strategy(cluster: &Cluster, strategy: Strategy) -> OperatorTest {
     let children = [ChildKind::of::<ConfigMap>().strategy(strategy)];
@@ -136,9 +138,7 @@ async fn immutable_change_recreates_where_that_is_wanted() {
         let test = with_job(&cluster, ChildKind::of::<Job>().recreate_when_immutable()).await;
         let before = test.get(&Kind::of::<Job>(), "paint").await.unwrap();
         want(&test, &[job("a:2")]).await;
-        // The refusal is followed by a backoff.
-        test.operator().reconcile_now(&shop_kind(), &Key::namespaced(cluster.namespace(), "paint"));
-        mainstay_testkit::eventually("the new job", async || {
+        eventually("the new job", async || {
             test.settle().await;
             let job = test.get(&Kind::of::<Job>(), "paint").await?;
             (job["metadata"]["uid"] != before["metadata"]["uid"]).then_some(())
@@ -146,8 +146,54 @@ async fn immutable_change_recreates_where_that_is_wanted() {
         .await;
         let after = test.get(&Kind::of::<Job>(), "paint").await.unwrap();
         assert_eq!(after.pointer("/spec/template/spec/containers/0/image"), Some(&json!("a:2")));
-        assert_eq!(told(&cluster, "paint").await.0, "True");
         test.assert_settled().await;
+        let shop = test.get(&shop_kind(), "paint").await.unwrap();
+        assert_eq!(reconciled(&shop), None, "a refusal that was expected is no problem");
+    })
+    .await;
+}
+
+/// What the server stores otherwise than it was sent.
+fn rewritten() -> Value {
+    let container = json!({"name": "main", "image": "web:1", "command": [], "args": []});
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "labels": {}},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}},
+        },
+    })
+}
+
+#[tokio::test]
+async fn what_the_server_rewrites_is_no_difference_after_a_restart_whatever_the_strategy() {
+    for_each_cluster(async |cluster| {
+        define_kinds(&cluster).await;
+        let seam = Seam::new(&cluster);
+        for strategy in [Strategy::Replace, Strategy::Recreate, Strategy::Rolling(Rolling::at_most(1).recreate())] {
+            let start = || {
+                let children = [ChildKind::of::<Deployment>().strategy(strategy.clone())];
+                seam.stepping(&cluster, "shops", shops(children).sync(as_spec_says))
+            };
+            let test = start();
+            test.create(shop("paint", json!({"children": [rewritten()]}))).await;
+            test.settle().await;
+            drop(test);
+            seam.take_writes();
+            let test = start();
+            test.assert_settled().await;
+            assert_eq!(seam.take_writes(), Vec::<String>::new(), "{strategy:?}");
+            // And yet what somebody changes is put right.
+            test.patch(&Kind::of::<Deployment>(), "web", json!({"spec": {"replicas": 1}})).await;
+            test.settle().await;
+            let web = test.get(&Kind::of::<Deployment>(), "web").await.unwrap();
+            assert_eq!(web["spec"]["replicas"], 0, "{strategy:?}");
+            test.patch(&shop_kind(), "paint", json!({"spec": {"children": []}})).await;
+            test.settle().await;
+            test.delete(&shop_kind(), "paint").await;
+            test.settle().await;
+        }
     })
     .await;
 }

@@ -6,16 +6,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use mainstay::{AsyncHandler, Error, Handler, Key, Operator, SyncRequest, SyncResponse};
+use mainstay::{
+    AsyncHandler, ChildKind, Controller, Error, Handler, Key, Operator, Scope, SyncRequest, SyncResponse,
+};
 use mainstay_testkit::{RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::gate::Gate;
+use crate::fixtures::{object, own_kind, undefine};
 use crate::kinds::{
-    as_spec_says, config_map, config_maps, define_mall, define_shop, obedient, parent, secrets, shop,
-    shop_kind, shops, short_backoff, step_through, undefine, version, warning, writes,
+    as_spec_says, config_map, config_maps, define_kinds, obedient, secrets, shop,
+    shop_kind, shops, short_backoff, step_through, version, warning, writes,
 };
-use mainstay::{ChildKind, Controller};
+use crate::seam::Seam;
 
 fn one_map(request: &SyncRequest) -> Result<SyncResponse, Error> {
     SyncResponse::new().with_child(config_map(request.name(), json!({"a": "1"})))
@@ -170,14 +172,15 @@ async fn request_shows_the_parent_and_all_of_its_children_and_no_others() {
 #[tokio::test]
 async fn cluster_scoped_parent_spreads_its_children_over_namespaces() {
     for_each_cluster(async |cluster| {
-        let (kind, other) = (define_mall(&cluster).await, cluster.again().await);
+        let ((kind, definition), other) = (own_kind("Mall", Scope::Cluster), cluster.again().await);
+        cluster.define(definition).await;
         let controller = Controller::for_kind(kind.clone()).owns::<ConfigMap>().sync(as_spec_says);
         let operator = Operator::builder("malls", cluster.client()).controller(controller).build().unwrap();
         let running = RunningOperator::start(operator);
         let children = [cluster.namespace(), other.namespace()].map(|namespace| {
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sign", "namespace": namespace}})
         });
-        let made = cluster.create(parent(&kind, "centre", json!({"children": children}))).await;
+        let made = cluster.create(object(&kind, "centre", json!({"children": children}))).await;
         for place in [&cluster, &other] {
             let child = eventually("the child", async || place.find(&config_maps(), "sign").await).await;
             assert_eq!(child["metadata"]["ownerReferences"][0]["uid"], made["metadata"]["uid"]);
@@ -197,7 +200,7 @@ async fn cluster_scoped_parent_spreads_its_children_over_namespaces() {
 #[tokio::test]
 async fn handler_error_changes_nothing_and_is_counted_and_told() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
+        define_kinds(&cluster).await;
         let controller =
             shops([ChildKind::of::<ConfigMap>()]).finalize(|_: &SyncRequest| Ok(mainstay::Finalized::Done)).sync(
                 |request: &SyncRequest| {
@@ -207,35 +210,30 @@ async fn handler_error_changes_nothing_and_is_counted_and_told() {
                     as_spec_says(request)
                 },
             );
-        let gate = Gate::new();
-        let operator = Operator::builder("shops", gate.client(&cluster))
-            .namespace(cluster.namespace())
-            .controller(controller)
-            .build()
-            .unwrap();
-        let test = mainstay_testkit::OperatorTest::stepping(&cluster, &operator);
+        let seam = Seam::new(&cluster);
+        let test = seam.stepping(&cluster, "shops", controller);
         let spec = json!({"children": [config_map("paint", json!({"a": "1"}))], "status": {"open": true}});
         test.create(shop("paint", spec)).await;
         test.settle().await;
         let child = version(&cluster, &config_maps(), "paint").await;
         let spec = json!({"spec": {"fail": true, "children": [], "status": {"open": false}}});
         let patched = test.patch(&shop_kind(), "paint", spec).await;
-        gate.take_writes();
+        seam.take_writes();
 
         let steps = test.settle().await;
         assert_eq!(steps.len(), 1, "it is tried once and then waits");
         let sync = steps[0].sync.as_ref().expect("it failed");
         assert_eq!(sync.error.as_deref(), Some("the paint has run out"));
-        assert_eq!(gate.take_writes(), Vec::<String>::new());
+        assert_eq!(seam.take_writes(), Vec::<String>::new());
         assert_eq!(version(&cluster, &config_maps(), "paint").await, child);
         let shop = patched["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         assert_eq!(version(&cluster, &shop_kind(), "paint").await, shop);
 
         let key = Key::namespaced(cluster.namespace(), "paint");
-        let report = operator.explain(&shop_kind(), &key).expect("it is known");
+        let report = test.operator().explain(&shop_kind(), &key).expect("it is known");
         assert_eq!((report.failures, report.errors), (1, 1));
         assert!(report.queue.starts_with("failed 1 times, tried again in"), "{}", report.queue);
-        let metrics = operator.metrics();
+        let metrics = test.operator().metrics();
         let counted = |line: &str| line.starts_with("mainstay_sync_errors_total") && line.contains("SyncFailed");
         assert!(metrics.lines().any(counted), "{metrics}");
         let failing = |line: &str| line.starts_with("mainstay_parents_failing{") && line.ends_with(" 1");
@@ -248,7 +246,7 @@ async fn handler_error_changes_nothing_and_is_counted_and_told() {
 #[tokio::test]
 async fn failing_parent_is_tried_again_after_a_backoff_until_it_succeeds() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
+        define_kinds(&cluster).await;
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
         let controller = shops([ChildKind::of::<ConfigMap>()]).backoff(short_backoff()).sync(
@@ -281,7 +279,7 @@ async fn failing_parent_is_tried_again_after_a_backoff_until_it_succeeds() {
 #[tokio::test]
 async fn answer_can_ask_to_be_called_again() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
+        define_kinds(&cluster).await;
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
         let controller = shops([]).sync(move |_: &SyncRequest| {
@@ -304,22 +302,17 @@ async fn answer_can_ask_to_be_called_again() {
 #[tokio::test]
 async fn one_create_per_child_and_one_status_write_and_nothing_when_converged() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let gate = Gate::new();
-        let operator = Operator::builder("shops", gate.client(&cluster))
-            .namespace(cluster.namespace())
-            .controller(obedient([config_maps(), secrets()]))
-            .build()
-            .unwrap();
-        let test = mainstay_testkit::OperatorTest::stepping(&cluster, &operator);
+        define_kinds(&cluster).await;
+        let seam = Seam::new(&cluster);
+        let test = seam.stepping(&cluster, "shops", obedient([config_maps(), secrets()]));
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "stringData": {"a": "b"}});
         let children = [config_map("one", json!({"a": "1"})), config_map("two", json!({})), secret];
         test.create(shop("paint", json!({"children": children, "status": {"open": true}}))).await;
         let steps = test.settle().await;
         assert_eq!(writes(&steps), 4);
-        assert_eq!(gate.take_writes().len(), 4);
+        assert_eq!(seam.take_writes().len(), 4);
         test.assert_settled().await;
-        assert_eq!(gate.take_writes(), Vec::<String>::new());
+        assert_eq!(seam.take_writes(), Vec::<String>::new());
     })
     .await;
 }

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use mainstay::{ChildKind, Error, SyncRequest, SyncResponse};
-use mainstay_testkit::for_each_cluster;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
+use mainstay_testkit::{OperatorTest, for_each_cluster};
 use serde_json::json;
 
-use crate::kinds::{config_map, config_maps, shop, shop_kind, shops, step_through, told, warning, writes};
+use crate::kinds::{config_map, config_maps, secrets, shop, shop_kind, shops, step_through, told, warning, writes};
 
 /// More would mean that nobody stops it.
 const WRITES_MAX: usize = 20;
@@ -63,8 +63,28 @@ async fn name_that_is_new_each_time_is_told() {
 async fn status_that_is_new_each_time_is_told() {
     is_told(
         |_, count| SyncResponse::from_status(json!({"syncs": count})),
-        |namespace| format!("Shop.v1.test.mainstay.dev {namespace}/paint: status.syncs: every sync"),
+        |namespace| format!("Shop.test.mainstay.dev/v1 {namespace}/paint: status.syncs: every sync"),
     )
+    .await;
+}
+
+#[tokio::test]
+async fn change_of_a_parent_without_a_generation_starts_afresh() {
+    for_each_cluster(async |cluster| {
+        let count = AtomicUsize::new(0);
+        let controller = Controller::of::<Secret>().owns::<ConfigMap>().sync(move |request: &SyncRequest| {
+            let data = json!({"at": count.fetch_add(1, Ordering::Relaxed).to_string(), "of": request.parent_json()["data"]["a"]});
+            SyncResponse::new().with_child(config_map("one", data))
+        });
+        let test = OperatorTest::new(&cluster, "pairs", |operator| operator.controller(controller));
+        test.create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "paint"}, "data": {"a": "MQ=="}}))
+            .await;
+        test.settle().await;
+        assert!(warning(&cluster, "paint", "NotConverging").await.contains("data.at"));
+        test.patch(&secrets(), "paint", json!({"data": {"a": "Mg=="}})).await;
+        assert!(writes(&test.settle().await) > 0);
+        assert_eq!(test.get(&config_maps(), "one").await.unwrap()["data"]["of"], "Mg==");
+    })
     .await;
 }
 
