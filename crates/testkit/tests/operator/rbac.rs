@@ -216,7 +216,7 @@ async fn every_permission_is_missed_when_it_is_taken_away() {
         if cluster.kind() == ClusterKind::Embedded {
             return;
         }
-        define_shop(&cluster).await;
+        define_kinds(&cluster).await;
         let granted = granted(&sharded(&cluster, "shops", cluster.client()).rbac().roles());
         let needed = granted.iter().filter(|permission| !is_seldom_needed(permission));
         futures::stream::iter(needed)
