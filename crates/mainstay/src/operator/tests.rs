@@ -69,7 +69,7 @@ async fn change_is_answered_without_waiting() {
     let controller = Controller::of::<ConfigMap>().owns::<Secret>().sync(|request: &SyncRequest| {
         let metadata = serde_json::json!({"name": request.name()});
         let secret = serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
-        Ok(SyncResponse::new().with_child(secret)?)
+        SyncResponse::new().with_child(secret)
     });
     let operator = Operator::builder("pairs", client.clone()).controller(controller).build().unwrap();
     let running = tokio::spawn({

@@ -55,9 +55,8 @@ async fn parent_is_left_as_it_is_but_for_its_status() {
 
 /// An operator whose shops have a config map each.
 fn one_map_each(cluster: &Cluster, wire: &Wire) -> RunningOperator {
-    let sync = |request: &SyncRequest| {
-        Ok(SyncResponse::new().with_child(config_map(request.name(), json!({"a": "1"})))?)
-    };
+    let sync =
+        |request: &SyncRequest| SyncResponse::new().with_child(config_map(request.name(), json!({"a": "1"})));
     let controller = Controller::for_kind(shop_kind()).owns::<ConfigMap>().sync(sync);
     let operator = Operator::builder("shops", wire.client()).namespace(cluster.namespace());
     RunningOperator::start(operator.controller(controller).build().unwrap())

@@ -104,7 +104,7 @@ async fn events_of_cluster_scoped_parents_are_in_the_default_namespace() {
     for_each_cluster(async |cluster| {
         let stalls = kind_of_ones_own(Scope::Cluster);
         define_own(&cluster, &stalls).await;
-        let created = cluster.create(object(&stalls, "paint", json!({"fail": "no paint left"}))).await;
+        let created = cluster.create(object(&stalls, "paint", &json!({"fail": "no paint left"}))).await;
         let running = start(&cluster, "stalls", stalls.clone());
         eventually("an event", async || events_of(&cluster, "default", &created).await.pop()).await;
         running.stop().await;

@@ -31,6 +31,6 @@ pub(crate) async fn remove_own(cluster: &Cluster, kind: &Kind) {
 }
 
 /// An object of any kind.
-pub(crate) fn object(kind: &Kind, name: &str, spec: Value) -> Value {
+pub(crate) fn object(kind: &Kind, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": {"name": name}, "spec": spec})
 }

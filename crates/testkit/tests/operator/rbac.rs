@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use http::Method;
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use mainstay::queue::Backoff;
 use mainstay::replicas::Replicas;
 use mainstay::{
@@ -24,134 +24,8 @@ use serde_json::{Value, json};
 
 use crate::kinds::{config_map, config_maps, define_kinds, secrets, shop, shop_kind};
 use crate::own_kinds::{define_own, kind_of_ones_own, object, remove_own};
+use crate::permissions::{Permission, check_allowed, client_of, granted, needed, remove_roles};
 use crate::wire::{Fate, Sent, Wire};
-
-/// A verb on a resource of a group.
-type Permission = (String, String, String);
-
-fn granted(roles: &[Value]) -> BTreeSet<Permission> {
-    let texts = |list: &Value| -> Vec<String> {
-        list.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
-    };
-    let mut granted = BTreeSet::new();
-    for rule in roles.iter().flat_map(|role| role["rules"].as_array().unwrap()) {
-        for group in texts(&rule["apiGroups"]) {
-            for resource in texts(&rule["resources"]) {
-                let verbs = texts(&rule["verbs"]).into_iter();
-                granted.extend(verbs.map(|verb| (group.clone(), resource.clone(), verb)));
-            }
-        }
-    }
-    granted
-}
-
-/// The permissions that a request takes, as the server sees it.
-fn needed(sent: &Sent) -> Vec<Permission> {
-    let (path, query) = sent.path.split_once('?').unwrap_or((&sent.path, ""));
-    let mut parts: Vec<_> = path.trim_matches('/').split('/').collect();
-    let group = match parts.first() {
-        Some(&"api") => "",
-        Some(&"apis") if parts.len() > 1 => parts.remove(1),
-        _ => return Vec::new(),
-    };
-    let mut rest = parts.get(2..).unwrap_or_default();
-    if rest.first() == Some(&"namespaces") && rest.len() > 2 {
-        rest = &rest[2..];
-    }
-    let (resource, name, part) = match rest {
-        [] => return Vec::new(),
-        [resource] => ((*resource).to_owned(), None, ""),
-        [resource, name] => ((*resource).to_owned(), Some(*name), ""),
-        [resource, name, part, ..] => (format!("{resource}/{part}"), Some(*name), *part),
-    };
-    let verb = match (&sent.method, name) {
-        (&Method::GET, _) if query.contains("watch=true") => "watch",
-        (&Method::GET, None) => "list",
-        (&Method::GET, Some(_)) => "get",
-        (&Method::POST, _) => "create",
-        (&Method::PUT, _) => "update",
-        (&Method::PATCH, _) => "patch",
-        (&Method::DELETE, _) => "delete",
-        other => panic!("{other:?}"),
-    };
-    let permission = |verb: &str| (group.to_owned(), resource.clone(), verb.to_owned());
-    // An apply that creates is asked for both.
-    let created = part.is_empty() && verb == "patch" && matches!(sent.answer, Some((_, 201)));
-    [permission(verb)].into_iter().chain(created.then(|| permission("create"))).collect()
-}
-
-/// A client that may do what the roles say and nothing else. On the embedded cluster, one that may do everything.
-async fn client_of(cluster: &Cluster, name: &str, roles: &[Value]) -> kube::Client {
-    if cluster.kind() == ClusterKind::Embedded {
-        return cluster.client();
-    }
-    cluster.create(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})).await;
-    for role in roles {
-        cluster.create(role.clone()).await;
-        cluster.create(binding(cluster, name, role)).await;
-    }
-    let path = format!("/api/v1/namespaces/{}/serviceaccounts/{name}/token", cluster.namespace());
-    let answer = post(&cluster.client(), &path, &json!({"spec": {}})).await.expect("a token");
-    let mut kubeconfig = Kubeconfig::read_from(cluster.kubeconfig().await).unwrap();
-    for user in &mut kubeconfig.auth_infos {
-        let token = json!({"token": answer["status"]["token"]});
-        user.auth_info = Some(serde_json::from_value(token).unwrap());
-    }
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let client = kube::Client::try_from(config.unwrap()).unwrap();
-    // The server takes a moment to know of new roles.
-    for (group, resource, verb) in granted(roles).into_iter().filter(|(_, _, verb)| verb == "list") {
-        let wanted =
-            json!({"namespace": cluster.namespace(), "verb": verb, "group": group, "resource": resource});
-        let review = json!({"spec": {"resourceAttributes": wanted}});
-        eventually(&format!("{name} to be allowed to list {resource}"), async || {
-            let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-            let answer = post(&client, path, &review).await?;
-            (answer["status"]["allowed"] == true).then_some(())
-        })
-        .await;
-    }
-    client
-}
-
-fn binding(cluster: &Cluster, account: &str, role: &Value) -> Value {
-    let kind = format!("{}Binding", role["kind"].as_str().unwrap());
-    json!({
-        "apiVersion": role["apiVersion"], "kind": kind, "metadata": role["metadata"],
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": cluster.namespace()}],
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": role["metadata"]["name"],
-        },
-    })
-}
-
-async fn post(client: &kube::Client, path: &str, body: &Value) -> Option<Value> {
-    let request = http::Request::post(path).header("content-type", "application/json");
-    client.request(request.body(body.to_string().into_bytes()).unwrap()).await.ok()
-}
-
-/// Removes the roles that are in no namespace.
-async fn remove_roles(cluster: &Cluster, roles: &[Value]) {
-    for role in roles.iter().filter(|role| role["kind"] == "ClusterRole") {
-        for (kind, plural) in [("ClusterRole", "clusterroles"), ("ClusterRoleBinding", "clusterrolebindings")]
-        {
-            let kind = Kind::new("rbac.authorization.k8s.io/v1", kind, plural, Scope::Cluster);
-            if cluster.kind() == ClusterKind::Real {
-                cluster.delete(&kind, role["metadata"]["name"].as_str().unwrap()).await;
-            }
-        }
-    }
-}
-
-/// Nothing was refused, and nothing was asked for that the roles do not name.
-fn check_allowed(wire: &Wire, granted: &BTreeSet<Permission>) {
-    for sent in wire.sent() {
-        assert_ne!(sent.answer.map(|(_, code)| code), Some(403), "refused: {sent:?}");
-        for permission in needed(&sent) {
-            assert!(granted.contains(&permission), "{permission:?} is not in the roles: {sent:?}");
-        }
-    }
-}
 
 /// What an operator seldom needs, so that no test sees it.
 fn is_seldom_needed((_, resource, verb): &Permission) -> bool {
@@ -270,32 +144,98 @@ async fn live_through(cluster: &Cluster, operator: &Operator, wire: &Wire) {
     .await;
 }
 
+/// The operator of these tests: two shards, so that there are members' leases too.
+fn sharded(cluster: &Cluster, name: &str, client: kube::Client) -> Operator {
+    Operator::builder(name, client)
+        .namespace(cluster.namespace())
+        .replicas(Replicas::sharded(cluster.namespace(), 2).retry_interval(Duration::from_millis(200)))
+        .controller(controller(cluster))
+        .build()
+        .unwrap()
+}
+
+/// A shop, and a lease of the operator's that somebody made without its labels.
+async fn set_scene(cluster: &Cluster, name: &str) {
+    let lease = format!("{name}-0");
+    cluster
+        .create(json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": lease}, "spec": {},
+        }))
+        .await;
+    cluster.create(shop("paint", json!({"colour": "red"}))).await;
+}
+
+/// The roles without one permission.
+fn without(roles: &[Value], (group, resource, verb): &Permission) -> Vec<Value> {
+    let mut roles = roles.to_vec();
+    for role in &mut roles {
+        let mut rules = Vec::new();
+        for rule in role["rules"].as_array().unwrap() {
+            for named in rule["resources"].as_array().unwrap() {
+                let mut one =
+                    json!({"apiGroups": rule["apiGroups"], "resources": [named], "verbs": rule["verbs"]});
+                if rule["apiGroups"][0] == *group && named == resource {
+                    one["verbs"].as_array_mut().unwrap().retain(|known| known != verb);
+                }
+                if one["verbs"] != json!([]) {
+                    rules.push(one);
+                }
+            }
+        }
+        role["rules"] = json!(rules);
+    }
+    roles
+}
+
+/// Lives through everything without one permission, until something is refused.
+async fn miss(cluster: &Cluster, permission: &Permission) {
+    let cluster = cluster.again().await;
+    let name = unique_name("shops");
+    let roles = without(&sharded(&cluster, &name, cluster.client()).rbac().roles(), permission);
+    let wire = Wire::new(client_of(&cluster, &name, &roles).await);
+    set_scene(&cluster, &name).await;
+    let running = RunningOperator::start(sharded(&cluster, &name, wire.client()));
+    let operator = running.operator().clone();
+    let life = async {
+        live_through(&cluster, &operator, &wire).await;
+        running.stop().await;
+    };
+    let is_refused = || wire.sent().iter().any(|sent| matches!(sent.answer, Some((_, 403))));
+    let what = format!("a refusal without {permission:?}");
+    let refused = eventually(&what, async || is_refused().then_some(()));
+    tokio::select! {
+        () = refused => {}
+        () = life => assert!(is_refused(), "nothing is refused without {permission:?}"),
+    }
+}
+
+/// On the real cluster only: the embedded one refuses nobody.
+#[tokio::test]
+async fn every_permission_is_missed_when_it_is_taken_away() {
+    for_each_cluster(async |cluster| {
+        if cluster.kind() == ClusterKind::Embedded {
+            return;
+        }
+        define_kinds(&cluster).await;
+        let granted = granted(&sharded(&cluster, "shops", cluster.client()).rbac().roles());
+        let needed = granted.iter().filter(|permission| !is_seldom_needed(permission));
+        futures::stream::iter(needed)
+            .for_each_concurrent(6, async |permission| miss(&cluster, permission).await)
+            .await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn printed_roles_suffice_for_everything_and_hold_nothing_else() {
     for_each_cluster(async |cluster| {
         define_kinds(&cluster).await;
         let name = unique_name("shops");
-        let build = |client| {
-            Operator::builder(&name, client)
-                .namespace(cluster.namespace())
-                .replicas(
-                    Replicas::sharded(cluster.namespace(), 2).retry_interval(Duration::from_millis(200)),
-                )
-                .controller(controller(&cluster))
-                .build()
-                .unwrap()
-        };
+        let build = |client| sharded(&cluster, &name, client);
         let roles = build(cluster.client()).rbac().roles();
         let granted = granted(&roles);
         let wire = Wire::new(client_of(&cluster, &name, &roles).await);
-        // Somebody made one of its leases, without its labels.
-        cluster
-            .create(json!({
-                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-                "metadata": {"name": format!("{name}-0")}, "spec": {},
-            }))
-            .await;
-        cluster.create(shop("paint", json!({"colour": "red"}))).await;
+        set_scene(&cluster, &name).await;
         let running = RunningOperator::start(build(wire.client()));
         live_through(&cluster, running.operator(), &wire).await;
         for report in running.operator().caches() {
@@ -328,7 +268,7 @@ async fn printed_roles_suffice_for_kinds_in_no_namespace() {
                     }
                     let mut child = config_map(request.name(), json!({"a": "1"}));
                     child["metadata"]["namespace"] = json!(namespace);
-                    Ok(SyncResponse::from_status(json!({"done": true}))?.with_child(child)?)
+                    SyncResponse::from_status(json!({"done": true}))?.with_child(child)
                 };
                 let controller = Controller::for_kind(stalls.clone()).owns::<ConfigMap>().sync(sync);
                 let operator = Operator::builder(&name, client).controller(controller);
@@ -338,7 +278,7 @@ async fn printed_roles_suffice_for_kinds_in_no_namespace() {
             let roles = build(cluster.client()).rbac().roles();
             let wire = Wire::new(client_of(&cluster, &name, &roles).await);
             let running = RunningOperator::start(build(wire.client()));
-            let parent = cluster.create(object(&stalls, &name, json!({}))).await;
+            let parent = cluster.create(object(&stalls, &name, &json!({}))).await;
             eventually("the child", async || cluster.find(&config_maps(), &name).await).await;
             eventually("the status", async || {
                 (cluster.find(&stalls, &name).await?["status"]["done"] == true).then_some(())
@@ -374,7 +314,7 @@ async fn forbidden_write_is_named_in_the_condition_and_the_rest_is_done() {
         cluster.create(shop("paint", json!({"colour": "red"}))).await;
         let sync = |request: &SyncRequest| {
             let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": request.name()}, "type": "Opaque"});
-            Ok(SyncResponse::new().with_child(secret)?.with_child(config_map(request.name(), json!({"a": "1"})))?)
+            SyncResponse::new().with_child(secret)?.with_child(config_map(request.name(), json!({"a": "1"})))
         };
         let controller = Controller::for_kind(shop_kind()).owns::<Secret>().owns::<ConfigMap>().sync(sync);
         let operator = Operator::builder("shops", wire.client()).namespace(cluster.namespace());

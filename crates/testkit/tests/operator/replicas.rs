@@ -41,7 +41,7 @@ impl Replica {
         let sync = move |request: &SyncRequest| {
             let round = request.parent_json()["spec"]["round"].to_string();
             let child = config_map(request.name(), json!({"by": name, "round": round}));
-            Ok(SyncResponse::new().with_child(child)?)
+            SyncResponse::new().with_child(child)
         };
         let controller = Controller::for_kind(shop_kind()).owns::<ConfigMap>().sync(sync);
         let mut builder = Operator::builder("shops", wire.client())
@@ -84,10 +84,11 @@ async fn set_round(cluster: &Cluster, name: &str, round: u32) {
 
 /// Who wrote the child of a shop for this round.
 async fn writer_of(cluster: &Cluster, name: &str, round: u32) -> String {
+    let round = round.to_string();
     let what = format!("a child of {name} in round {round}");
     eventually(&what, async || {
         let found = cluster.find(&config_maps(), name).await?;
-        (found["data"]["round"] == round.to_string())
+        (found["data"]["round"].as_str() == Some(&round))
             .then(|| found["data"]["by"].as_str().unwrap_or_default().to_owned())
     })
     .await
