@@ -156,7 +156,7 @@ impl Caches {
     ///
     /// ```no_run
     /// # async fn example(caches: mainstay::cache::Caches, kind: mainstay::Kind, key: mainstay::Key) {
-    /// # async fn send() -> Result<Vec<u8>, std::io::Error> { unimplemented!() }
+    /// # async fn send() -> Result<Vec<u8>, std::io::Error> { std::future::pending().await }
     /// let write = caches.begin_write(&kind, &key);
     /// if let Ok(response) = send().await {
     ///     // From here on every read sees the write.

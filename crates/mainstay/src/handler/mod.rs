@@ -35,7 +35,7 @@ pub use response::{Finalized, SyncResponse};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler",
     note = "a handler is a `Fn(&SyncRequest) -> Result<SyncResponse, mainstay::Error>`, or a type that implements `Handler`",
-    note = "for an async function use `Controller::sync_async`"
+    note = "for an async function use `ControllerBuilder::sync_async`"
 )]
 pub trait Handler: Send + Sync + 'static {
     /// Called whenever something changed that the parent's children or status may depend on.
@@ -79,7 +79,7 @@ where
 
 /// Cleans up what a parent leaves behind outside of its children, which Kubernetes deletes by itself.
 ///
-/// Registering one with [`Controller::finalize`](crate::Controller::finalize) puts a finalizer on every parent before
+/// Registering one with [`ControllerBuilder::finalize`](crate::ControllerBuilder::finalize) puts a finalizer on every parent before
 /// anything is made for it; the parent goes when `finalize` says [`Finalized::Done`].
 pub trait Finalize: Send + Sync + 'static {
     /// Called instead of `sync` once the parent is being deleted, until it says that it is done.

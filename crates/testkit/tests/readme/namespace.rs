@@ -1,4 +1,4 @@
-//! The example of the README.
+//! A test on both clusters.
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, DeleteParams};

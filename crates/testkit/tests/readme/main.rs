@@ -1,0 +1,4 @@
+//! The examples of the README, word for word.
+
+mod namespace;
+mod operator;
