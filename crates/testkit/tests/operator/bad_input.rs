@@ -6,11 +6,11 @@ use mainstay_testkit::{eventually, for_each_cluster};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::seam::Seam;
 use crate::kinds::{
-    as_spec_says, config_map, config_maps, define_kinds, obedient, reconciled, shop, shop_kind, shops,
+    as_spec_says, config_map, config_maps, define_shop, obedient, reconciled, shop, shop_kind, shops,
     short_backoff, step_through, told, warning, writes,
 };
+use crate::seam::Seam;
 
 /// A parent as its author understands it.
 #[derive(Deserialize)]
@@ -138,10 +138,9 @@ async fn child_with_a_field_that_its_kind_does_not_have_is_told() {
 #[tokio::test]
 async fn refused_child_is_tried_again_after_a_backoff_without_writing_the_condition_again() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
-        let controller =
-            shops([ChildKind::of::<Service>()]).backoff(short_backoff()).sync(as_spec_says);
+        let controller = shops([ChildKind::of::<Service>()]).backoff(short_backoff()).sync(as_spec_says);
         let test = seam.stepping(&cluster, "shops", controller);
         test.create(shop("paint", json!({"children": [bad_service()]}))).await;
         let mut tries = Vec::new();
@@ -160,7 +159,7 @@ async fn refused_child_is_tried_again_after_a_backoff_without_writing_the_condit
 #[tokio::test]
 async fn missing_permission_is_told_with_verb_kind_and_namespace() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let test = seam.stepping(&cluster, "shops", obedient([Kind::of::<Service>(), config_maps()]));
         let core = format!("/api/v1/namespaces/{}", cluster.namespace());
@@ -173,7 +172,8 @@ async fn missing_permission_is_told_with_verb_kind_and_namespace() {
         assert!(test.exists(&Kind::of::<Service>(), "web").await, "the others are applied");
         let (status, reason, message) = told(&cluster, "paint").await;
         assert_eq!((status.as_str(), reason.as_str()), ("False", "Forbidden"));
-        let expected = format!("the operator may not create configmaps in namespace {}: ", cluster.namespace());
+        let expected =
+            format!("the operator may not create configmaps in namespace {}: ", cluster.namespace());
         assert!(message.starts_with(&expected), "{message}");
         assert!(message.ends_with("refused by the test"), "{message}");
         seam.allow();
@@ -195,13 +195,15 @@ async fn missing_permission_is_told_with_verb_kind_and_namespace() {
 #[tokio::test]
 async fn kind_that_may_not_be_watched_holds_its_controller_and_is_told() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         seam.refuse("/configmaps?", 403);
         let running = seam.running("shops", obedient([config_maps()]));
         cluster.create(shop("paint", json!({"children": [config_map("one", json!({}))]}))).await;
-        let expected =
-            format!("the operator may not watch configmaps in namespace {}: refused by the test", cluster.namespace());
+        let expected = format!(
+            "the operator may not watch configmaps in namespace {}: refused by the test",
+            cluster.namespace()
+        );
         let state = eventually("the watch to be refused", async || {
             let state = running.operator().controllers().pop()?;
             let (_, told) = state.kinds.iter().find(|(kind, _)| kind == "ConfigMap.v1")?.clone();

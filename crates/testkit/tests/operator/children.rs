@@ -8,12 +8,12 @@ use mainstay_testkit::cluster::unique_name;
 use mainstay_testkit::{Cluster, OperatorTest, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::seam::Seam;
 use crate::hooks::{Answer, Hooks};
 use crate::kinds::{
-    config_map, config_maps, define_kinds, obedient, secrets, shop, shop_kind, shops, step_through, told, version,
-    writes,
+    config_map, config_maps, define_shop, obedient, secrets, shop, shop_kind, shops, step_through, told,
+    version, writes,
 };
+use crate::seam::Seam;
 
 /// Steps through shops that say what they want, with one shop that wants these children.
 async fn with_children(cluster: &Cluster, kinds: &[Kind], children: &[Value]) -> OperatorTest {
@@ -194,21 +194,33 @@ fn bad_children(namespace: &str) -> Vec<(Value, String)> {
     let mut with_status = config_map("one", json!({}));
     with_status["status"] = json!({"a": 1});
     vec![
-        (with_status, "children[1], ConfigMap one: status: a child's status is set by its own controller".into()),
+        (
+            with_status,
+            "children[1], ConfigMap one: status: a child's status is set by its own controller".into(),
+        ),
         (
             named("ConfigMap", json!({"name": "one", "namespace": "elsewhere"})),
             format!("metadata.namespace: it is in elsewhere, but its parent is in {namespace}"),
         ),
         (named("Namespace", json!({"name": "one"})), "a namespaced parent cannot own it".into()),
-        (named("Service", json!({"name": "one"})), "v1 Service is not a child kind of this controller".into()),
-        (named("ConfigMap", json!({"generateName": "one-"})), "metadata.generateName: children need a name".into()),
+        (
+            named("Service", json!({"name": "one"})),
+            "v1 Service is not a child kind of this controller".into(),
+        ),
+        (
+            named("ConfigMap", json!({"generateName": "one-"})),
+            "metadata.generateName: children need a name".into(),
+        ),
         (named("ConfigMap", json!({})), "metadata.name is missing".into()),
         (config_map("fine", json!({"a": "2"})), "children[1], ConfigMap fine: it is there twice".into()),
         (json!({"kind": "ConfigMap", "metadata": {"name": "one"}}), "apiVersion is missing".into()),
         (
-            named("ConfigMap", json!({"name": "one", "ownerReferences": [
-                {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b", "controller": true},
-            ]})),
+            named(
+                "ConfigMap",
+                json!({"name": "one", "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b", "controller": true},
+                ]}),
+            ),
             "metadata.ownerReferences: another controller is named".into(),
         ),
     ]
@@ -292,7 +304,7 @@ async fn make_loud(cluster: &Cluster, hooks: &Hooks) -> String {
 #[tokio::test]
 async fn what_a_webhook_makes_of_a_child_is_not_fought_even_after_a_restart() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let (hooks, seam) = (Hooks::start().await, Seam::new(&cluster));
         let configuration = make_loud(&cluster, &hooks).await;
         let start = || seam.stepping(&cluster, "shops", obedient([config_maps()]));
@@ -341,12 +353,13 @@ fn rewritten() -> Vec<Value> {
 #[tokio::test]
 async fn what_the_server_rewrites_is_not_fought_even_after_a_restart() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let kinds = [Kind::of::<Deployment>(), Kind::of::<Service>(), secrets(), config_maps()];
         let children = rewritten();
         let test = seam.stepping(&cluster, "shops", obedient(kinds.clone()));
-        test.create(shop("paint", json!({"children": children, "status": {"empty": [], "open": true}}))).await;
+        test.create(shop("paint", json!({"children": children, "status": {"empty": [], "open": true}})))
+            .await;
         test.settle().await;
         assert_eq!(seam.take_writes().len(), 5, "one create per child, and the status");
         test.assert_settled().await;

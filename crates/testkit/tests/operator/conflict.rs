@@ -4,11 +4,11 @@ use mainstay::Key;
 use mainstay_testkit::{eventually, for_each_cluster};
 use serde_json::json;
 
-use crate::seam::Seam;
 use crate::kinds::{
-    config_map, config_maps, define_kinds, obedient, reconciled, shop, shop_kind, step_through, told,
+    config_map, config_maps, define_shop, obedient, reconciled, shop, shop_kind, step_through, told,
     until_ready, version, warning,
 };
+use crate::seam::Seam;
 
 #[tokio::test]
 async fn second_parent_of_a_child_is_told_and_the_child_stays_with_the_first() {
@@ -23,7 +23,8 @@ async fn second_parent_of_a_child_is_told_and_the_child_stays_with_the_first() {
         assert_eq!(version(&cluster, &config_maps(), "sign").await, before);
         let (status, reason, message) = told(&cluster, "second").await;
         assert_eq!((status.as_str(), reason.as_str()), ("False", "ChildConflict"));
-        let expected = format!("ConfigMap.v1 {}/sign belongs to Shop first; it was not touched", cluster.namespace());
+        let expected =
+            format!("ConfigMap.v1 {}/sign belongs to Shop first; it was not touched", cluster.namespace());
         assert_eq!(message, expected);
         assert_eq!(warning(&cluster, "second", "ChildConflict").await, expected);
         assert_eq!(reconciled(&test.get(&shop_kind(), "first").await.unwrap()), None);
@@ -66,14 +67,16 @@ async fn object_of_a_user_is_never_taken_over() {
 #[tokio::test]
 async fn object_of_a_user_that_the_cache_has_not_seen_is_not_taken_over() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let running = seam.running("shops", obedient([config_maps()]));
         until_ready(running.operator()).await;
         seam.hold_events("/configmaps");
         cluster.create(config_map("sign", json!({"mine": "yes"}))).await;
         let before = version(&cluster, &config_maps(), "sign").await;
-        cluster.create(shop("paint", json!({"children": [config_map("sign", json!({"text": "one"}))]}))).await;
+        cluster
+            .create(shop("paint", json!({"children": [config_map("sign", json!({"text": "one"}))]})))
+            .await;
         eventually("the conflict to be told", async || {
             let shop = cluster.find(&shop_kind(), "paint").await?;
             (reconciled(&shop)?["reason"] == "ChildConflict").then_some(())

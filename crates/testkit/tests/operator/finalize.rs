@@ -53,7 +53,8 @@ async fn finalizer_is_set_before_anything_is_made_and_taken_off_when_done() {
         test.create(with_map()).await;
         let steps = test.settle().await;
         let actions: Vec<_> = steps.iter().filter_map(|step| step.sync.as_ref()).collect();
-        let actions: Vec<_> = actions.iter().flat_map(|sync| &sync.plan.steps).map(|step| step.action).collect();
+        let actions: Vec<_> =
+            actions.iter().flat_map(|sync| &sync.plan.steps).map(|step| step.action).collect();
         assert_eq!(actions, [Action::AddFinalizer, Action::Create]);
         assert_eq!(finalizers(&test).await, json!([FINALIZER]));
         test.assert_settled().await;
@@ -97,7 +98,10 @@ async fn parent_stays_until_the_finalizer_is_done() {
         let going = test.get(&shop_kind(), "paint").await.expect("it is not done yet");
         assert_eq!(going["status"]["closing"], true);
         assert!(test.exists(&config_maps(), "broom").await);
-        assert!(test.exists(&config_maps(), "one").await, "what the finalizer does not name stays until it is done");
+        assert!(
+            test.exists(&config_maps(), "one").await,
+            "what the finalizer does not name stays until it is done"
+        );
         assert_eq!(writes(&test.settle().await), 0);
         test.patch(&config_maps(), "broom", json!({"data": {"done": "yes"}})).await;
         test.settle().await;
@@ -124,8 +128,7 @@ impl AsyncFinalize for Remote {
 #[tokio::test]
 async fn finalizer_that_waits_and_fails_is_called_again() {
     for_each_cluster(async |cluster| {
-        let controller =
-            of_maps().finalize_async(Remote { fails: AtomicBool::new(true) }).sync(as_spec_says);
+        let controller = of_maps().finalize_async(Remote { fails: AtomicBool::new(true) }).sync(as_spec_says);
         let test = step_through(&cluster, controller).await;
         test.create(with_map()).await;
         test.settle().await;

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use mainstay::queue::Backoff;
-use mainstay::{ChildKind, Controller, ControllerBuilder, Error, Kind, Operator, Scope, Stepped, SyncRequest, SyncResponse};
+use mainstay::{
+    ChildKind, Controller, ControllerBuilder, Error, Kind, Operator, Scope, Stepped, SyncRequest,
+    SyncResponse,
+};
 use mainstay_testkit::{Cluster, OperatorTest, eventually};
 use serde_json::{Value, json};
 
@@ -25,7 +28,7 @@ pub(crate) fn secrets() -> Kind {
 }
 
 /// Defines the parent kind that all tests share: `Shop`.
-pub(crate) async fn define_kinds(cluster: &Cluster) {
+pub(crate) async fn define_shop(cluster: &Cluster) {
     cluster.define(definition("Shop", "shops", "Namespaced")).await;
 }
 
@@ -85,7 +88,7 @@ pub(crate) fn obedient(children: impl IntoIterator<Item = Kind>) -> Controller {
 
 /// Steps through an operator of one controller.
 pub(crate) async fn step_through(cluster: &Cluster, controller: Controller) -> OperatorTest {
-    define_kinds(cluster).await;
+    define_shop(cluster).await;
     OperatorTest::new(cluster, "shops", |operator| operator.controller(controller))
 }
 

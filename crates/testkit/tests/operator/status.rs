@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::fixtures::{object, own_kind, undefine};
 use crate::kinds::{
-    as_spec_says, config_map, config_maps, obedient, reconciled, shop, shop_kind, step_through, version, warning, writes,
+    as_spec_says, config_map, config_maps, obedient, reconciled, shop, shop_kind, step_through, version,
+    warning, writes,
 };
 
 #[tokio::test]
@@ -78,12 +79,13 @@ async fn what_somebody_writes_into_the_status_is_put_right() {
 #[tokio::test]
 async fn status_tells_of_the_children_as_they_are_after_the_writes() {
     for_each_cluster(async |cluster| {
-        let controller = Controller::for_kind(shop_kind()).owns::<ConfigMap>().sync(|request: &SyncRequest| {
-            let children = request.children::<ConfigMap>().count();
-            SyncResponse::from_status(json!({"children": children}))?
-                .with_child(config_map("one", json!({})))?
-                .with_child(config_map("two", json!({})))
-        });
+        let controller =
+            Controller::for_kind(shop_kind()).owns::<ConfigMap>().sync(|request: &SyncRequest| {
+                let children = request.children::<ConfigMap>().count();
+                SyncResponse::from_status(json!({"children": children}))?
+                    .with_child(config_map("one", json!({})))?
+                    .with_child(config_map("two", json!({})))
+            });
         let test = step_through(&cluster, controller).await;
         test.create(shop("paint", json!({}))).await;
         assert_eq!(writes(&test.settle().await), 3, "no status tells of a state that is about to change");
@@ -97,14 +99,13 @@ async fn status_tells_of_the_children_as_they_are_after_the_writes() {
 async fn parent_without_the_status_subresource_must_have_none() {
     for_each_cluster(async |cluster| {
         // Config maps have no status subresource.
-        let controller = Controller::of::<ConfigMap>().child(mainstay::ChildKind::new(crate::kinds::secrets())).sync(
-            |request: &SyncRequest| match request.name() {
-                "paint" => SyncResponse::from_status(json!({"open": true}))?.with_child(
-                    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "paint"}}),
-                ),
+        let controller = Controller::of::<ConfigMap>()
+            .child(mainstay::ChildKind::new(crate::kinds::secrets()))
+            .sync(|request: &SyncRequest| match request.name() {
+                "paint" => SyncResponse::from_status(json!({"open": true}))?
+                    .with_child(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "paint"}})),
                 _ => as_spec_says(request),
-            },
-        );
+            });
         let test = OperatorTest::new(&cluster, "maps", |operator| operator.controller(controller));
         let made = test.create(config_map("paint", json!({"a": "1"}))).await;
         test.create(config_map("quiet", json!({}))).await;
@@ -171,6 +172,31 @@ async fn status_that_the_server_refuses_is_told_on_the_status_that_is_there() {
         assert_eq!(reconciled(&mended).unwrap()["status"], "True");
         test.assert_settled().await;
         undefine(&cluster, &kind).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn status_field_is_removed_even_if_nothing_else_changes() {
+    for_each_cluster(async |cluster| {
+        let controller =
+            Controller::for_kind(shop_kind()).owns::<ConfigMap>().sync(|request: &SyncRequest| {
+                let child = request.children::<ConfigMap>().get("one")?;
+                let theirs = child.and_then(|map| map.data).unwrap_or_default();
+                SyncResponse::from_status(json!({"open": true, "theirs": theirs.get("theirs")}))?
+                    .with_child(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}}))
+            });
+        let test = step_through(&cluster, controller).await;
+        test.create(shop("paint", json!({}))).await;
+        test.settle().await;
+        test.patch(&config_maps(), "one", json!({"data": {"theirs": "1"}})).await;
+        test.settle().await;
+        assert_eq!(test.get(&shop_kind(), "paint").await.unwrap()["status"]["theirs"], "1");
+        test.patch(&config_maps(), "one", json!({"data": null})).await;
+        test.settle().await;
+        let made = test.get(&shop_kind(), "paint").await.unwrap();
+        assert_eq!(made["status"], json!({"open": true, "observedGeneration": 1}));
+        test.assert_settled().await;
     })
     .await;
 }

@@ -9,8 +9,8 @@ use mainstay_testkit::{Cluster, OperatorTest, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
 use crate::kinds::{
-    as_spec_says, config_map, config_maps, define_kinds, reconciled, shop, shop_kind, shops, step_through, told, version,
-    writes,
+    as_spec_says, config_map, config_maps, define_shop, reconciled, shop, shop_kind, shops, step_through,
+    told, version, writes,
 };
 use crate::seam::Seam;
 
@@ -68,7 +68,12 @@ async fn recreated_child_with_a_finalizer_is_waited_for() {
         let test = with_strategy(&cluster, Strategy::Recreate).await;
         test.patch(&config_maps(), "one", json!({"metadata": {"finalizers": ["example.com/hold"]}})).await;
         test.settle().await;
-        test.patch(&shop_kind(), "paint", json!({"spec": {"children": [config_map("one", json!({"a": "2"}))]}})).await;
+        test.patch(
+            &shop_kind(),
+            "paint",
+            json!({"spec": {"children": [config_map("one", json!({"a": "2"}))]}}),
+        )
+        .await;
         let steps = test.settle().await;
         assert_eq!(writes(&steps), 1, "it is deleted once");
         let waiting = steps.iter().filter_map(|step| step.sync.as_ref()).map(|sync| sync.plan.to_string());
@@ -169,9 +174,11 @@ fn rewritten() -> Value {
 #[tokio::test]
 async fn what_the_server_rewrites_is_no_difference_after_a_restart_whatever_the_strategy() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
-        for strategy in [Strategy::Replace, Strategy::Recreate, Strategy::Rolling(Rolling::at_most(1).recreate())] {
+        for strategy in
+            [Strategy::Replace, Strategy::Recreate, Strategy::Rolling(Rolling::at_most(1).recreate())]
+        {
             let start = || {
                 let children = [ChildKind::of::<Deployment>().strategy(strategy.clone())];
                 seam.stepping(&cluster, "shops", shops(children).sync(as_spec_says))
@@ -249,7 +256,10 @@ async fn rolling_change_has_at_most_so_many_unavailable_and_waits_for_them() {
         assert_eq!(versions(&test).await, "2 2 1 1");
         let key = Key::namespaced(cluster.namespace(), "paint");
         let plan = test.operator().plan(&shop_kind(), &key).await.unwrap().to_string();
-        assert!(plan.contains("rolling out: 2 of ConfigMap.v1 to go, waiting for a (nobody said so), b"), "{plan}");
+        assert!(
+            plan.contains("rolling out: 2 of ConfigMap.v1 to go, waiting for a (nobody said so), b"),
+            "{plan}"
+        );
         assert_eq!(writes(&test.settle().await), 0);
         be_ready(&test, "b", "2").await;
         assert_eq!(versions(&test).await, "2 2 2 1");
@@ -289,7 +299,11 @@ async fn bad_revision_stops_and_is_rolled_back_by_reverting_the_parent() {
         test.patch(&shop_kind(), "paint", json!({"spec": fleet("1")})).await;
         test.settle().await;
         assert_eq!(versions(&test).await, "1 1 1 1");
-        assert_eq!(revisions(&cluster).await, [(2, json!("bad")), (3, json!("1"))], "the old one is the newest again");
+        assert_eq!(
+            revisions(&cluster).await,
+            [(2, json!("bad")), (3, json!("1"))],
+            "the old one is the newest again"
+        );
         test.assert_settled().await;
     })
     .await;
@@ -298,8 +312,8 @@ async fn bad_revision_stops_and_is_rolled_back_by_reverting_the_parent() {
 #[tokio::test]
 async fn no_more_revisions_are_kept_than_wanted() {
     for_each_cluster(async |cluster| {
-        let children = [ChildKind::of::<ConfigMap>()
-            .strategy(Strategy::Rolling(Rolling::at_most(1).revisions(2)))];
+        let children =
+            [ChildKind::of::<ConfigMap>().strategy(Strategy::Rolling(Rolling::at_most(1).revisions(2)))];
         let test = step_through(&cluster, shops(children).sync(as_spec_says)).await;
         test.create(shop("paint", fleet("1"))).await;
         test.settle().await;

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::fixtures::{object, own_kind, undefine};
 use crate::kinds::{
-    as_spec_says, config_map, config_maps, define_kinds, obedient, secrets, shop,
-    shop_kind, shops, short_backoff, step_through, version, warning, writes,
+    as_spec_says, config_map, config_maps, define_shop, obedient, secrets, shop, shop_kind, shops,
+    short_backoff, step_through, version, warning, writes,
 };
 use crate::seam::Seam;
 
@@ -200,16 +200,15 @@ async fn cluster_scoped_parent_spreads_its_children_over_namespaces() {
 #[tokio::test]
 async fn handler_error_changes_nothing_and_is_counted_and_told() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
-        let controller =
-            shops([ChildKind::of::<ConfigMap>()]).finalize(|_: &SyncRequest| Ok(mainstay::Finalized::Done)).sync(
-                |request: &SyncRequest| {
-                    if request.parent_json()["spec"]["fail"] == true {
-                        return Err(Error::new("the paint has run out"));
-                    }
-                    as_spec_says(request)
-                },
-            );
+        define_shop(&cluster).await;
+        let controller = shops([ChildKind::of::<ConfigMap>()])
+            .finalize(|_: &SyncRequest| Ok(mainstay::Finalized::Done))
+            .sync(|request: &SyncRequest| {
+                if request.parent_json()["spec"]["fail"] == true {
+                    return Err(Error::new("the paint has run out"));
+                }
+                as_spec_says(request)
+            });
         let seam = Seam::new(&cluster);
         let test = seam.stepping(&cluster, "shops", controller);
         let spec = json!({"children": [config_map("paint", json!({"a": "1"}))], "status": {"open": true}});
@@ -234,7 +233,8 @@ async fn handler_error_changes_nothing_and_is_counted_and_told() {
         assert_eq!((report.failures, report.errors), (1, 1));
         assert!(report.queue.starts_with("failed 1 times, tried again in"), "{}", report.queue);
         let metrics = test.operator().metrics();
-        let counted = |line: &str| line.starts_with("mainstay_sync_errors_total") && line.contains("SyncFailed");
+        let counted =
+            |line: &str| line.starts_with("mainstay_sync_errors_total") && line.contains("SyncFailed");
         assert!(metrics.lines().any(counted), "{metrics}");
         let failing = |line: &str| line.starts_with("mainstay_parents_failing{") && line.ends_with(" 1");
         assert!(metrics.lines().any(failing), "{metrics}");
@@ -246,7 +246,7 @@ async fn handler_error_changes_nothing_and_is_counted_and_told() {
 #[tokio::test]
 async fn failing_parent_is_tried_again_after_a_backoff_until_it_succeeds() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
         let controller = shops([ChildKind::of::<ConfigMap>()]).backoff(short_backoff()).sync(
@@ -279,7 +279,7 @@ async fn failing_parent_is_tried_again_after_a_backoff_until_it_succeeds() {
 #[tokio::test]
 async fn answer_can_ask_to_be_called_again() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
         let controller = shops([]).sync(move |_: &SyncRequest| {
@@ -302,7 +302,7 @@ async fn answer_can_ask_to_be_called_again() {
 #[tokio::test]
 async fn one_create_per_child_and_one_status_write_and_nothing_when_converged() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let test = seam.stepping(&cluster, "shops", obedient([config_maps(), secrets()]));
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "stringData": {"a": "b"}});

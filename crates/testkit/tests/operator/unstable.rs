@@ -7,7 +7,9 @@ use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
 use mainstay_testkit::{OperatorTest, for_each_cluster};
 use serde_json::json;
 
-use crate::kinds::{config_map, config_maps, secrets, shop, shop_kind, shops, step_through, told, warning, writes};
+use crate::kinds::{
+    config_map, config_maps, secrets, shop, shop_kind, shops, step_through, told, warning, writes,
+};
 
 /// More would mean that nobody stops it.
 const WRITES_MAX: usize = 20;
@@ -19,9 +21,8 @@ async fn is_told(
 ) {
     for_each_cluster(async |cluster| {
         let count = AtomicUsize::new(0);
-        let controller = shops([ChildKind::of::<ConfigMap>()]).sync(move |request: &SyncRequest| {
-            answer(request, count.fetch_add(1, Ordering::Relaxed))
-        });
+        let controller = shops([ChildKind::of::<ConfigMap>()])
+            .sync(move |request: &SyncRequest| answer(request, count.fetch_add(1, Ordering::Relaxed)));
         let test = step_through(&cluster, controller).await;
         test.create(shop("paint", json!({}))).await;
         let steps = test.settle().await;
@@ -44,7 +45,9 @@ async fn is_told(
 #[tokio::test]
 async fn value_that_is_new_each_time_is_told_with_its_field() {
     is_told(
-        |_, count| SyncResponse::new().with_child(config_map("one", json!({"at": count.to_string(), "a": "1"}))),
+        |_, count| {
+            SyncResponse::new().with_child(config_map("one", json!({"at": count.to_string(), "a": "1"})))
+        },
         |namespace| format!("ConfigMap.v1 {namespace}/one: data.at: every sync gives another value"),
     )
     .await;
