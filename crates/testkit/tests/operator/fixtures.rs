@@ -29,6 +29,7 @@ pub(crate) fn maps_of(request: &SyncRequest) -> Result<SyncResponse, Error> {
 }
 
 /// A merge patch of the maps that a parent wants.
+#[expect(clippy::needless_pass_by_value, reason = "made on the spot with json!")]
 pub(crate) fn maps(maps: Value) -> Value {
     json!({"spec": {"maps": maps}})
 }
@@ -87,6 +88,7 @@ pub(crate) fn own_kind(word: &str, scope: Scope) -> (Kind, Value) {
 }
 
 /// An object of a kind.
+#[expect(clippy::needless_pass_by_value, reason = "made on the spot with json!")]
 pub(crate) fn object(kind: &Kind, name: &str, spec: Value) -> Value {
     json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": {"name": name}, "spec": spec})
 }

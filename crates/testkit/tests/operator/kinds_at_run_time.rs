@@ -68,7 +68,7 @@ async fn a_child_kind_is_added_and_dropped_by_replacing_the_controller() {
 
         let both = shops().owns::<Secret>().sync(|request: &SyncRequest| {
             let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
-            Ok(maps_of(request)?.with_child(secret)?)
+            maps_of(request)?.with_child(secret)
         });
         test.operator().add(both).unwrap();
         test.settle().await;
@@ -112,7 +112,7 @@ async fn a_kind_is_watched_once_however_many_use_it() {
         let twice = Controller::of::<Secret>().owns::<ConfigMap>().reads::<ConfigMap>().sync(
             |request: &SyncRequest| {
                 request.select::<ConfigMap>("")?;
-                Ok(SyncResponse::new().with_child(config_map(request.name(), json!({})))?)
+                SyncResponse::new().with_child(config_map(request.name(), json!({})))
             },
         );
         let operator = seam.builder("one-watch").controller(shops().sync(maps_of)).controller(twice);
@@ -208,7 +208,7 @@ async fn parents_wait_while_a_child_kind_is_missing_and_are_told_no_nonsense() {
             move |request: &SyncRequest| {
                 counted.add();
                 let shelf = object(&shelves, "top", json!({"of": request.name()}));
-                Ok(SyncResponse::new().with_child(shelf)?)
+                SyncResponse::new().with_child(shelf)
             },
         );
         let running = Seam::new(&cluster).running("child-kinds", controller);
@@ -250,7 +250,7 @@ async fn children_of_a_kind_that_is_not_served_for_a_while_are_not_taken_for_gon
                     losing.add();
                 }
                 let shelf = object(&shelves, "top", json!({"size": request.parent_json()["spec"]["size"]}));
-                Ok(SyncResponse::new().with_child(shelf)?)
+                SyncResponse::new().with_child(shelf)
             },
         );
         let running = Seam::new(&cluster).running("unserved", controller);

@@ -69,7 +69,7 @@ async fn drift_in_the_metadata_of_metadata_only_children_is_mended() {
             .sync(|_: &SyncRequest| {
                 let mut map = config_map("a", json!({"key": "1"}));
                 map["metadata"]["labels"] = json!({"tier": "front"});
-                Ok(SyncResponse::new().with_child(map)?)
+                SyncResponse::new().with_child(map)
             });
         let test = OperatorTest::new(&cluster, "metadata-drift", |operator| operator.controller(controller));
         test.create(shop("paint", json!({}))).await;
@@ -130,7 +130,7 @@ async fn two_controllers_share_one_cache_that_keeps_what_either_needs() {
             move |request: &SyncRequest| {
                 let child = request.all_children().first();
                 *seen.lock().unwrap() = child.map_or(Value::Null, |child| child.json());
-                Ok(SyncResponse::new().with_child(config_map(request.name(), json!({"key": "1"})))?)
+                SyncResponse::new().with_child(config_map(request.name(), json!({"key": "1"})))
             }
         });
         let seam = Seam::new(&cluster);

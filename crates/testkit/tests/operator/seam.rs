@@ -52,7 +52,7 @@ impl Seam {
             async move {
                 let line = format!("{} {}", request.method(), request.uri());
                 if let Some(code) = state.admit(&line).await {
-                    return Ok::<_, BoxError>(refusal(code).map(|body| body.boxed_unsync()));
+                    return Ok::<_, BoxError>(refusal(code).map(http_body_util::BodyExt::boxed_unsync));
                 }
                 let response = inner.send(request).await?;
                 // Passes the body on, but the events of a watch that is held only once it is let go.
