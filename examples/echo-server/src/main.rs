@@ -6,10 +6,10 @@ use clap::Parser;
 use echo_server::{NAME, configure, kinds};
 use mainstay::Operator;
 
-/// Keeps a Pod and a Service for every EchoServer.
+/// Keeps a Pod and a Service for every `EchoServer`.
 #[derive(Parser)]
 struct Arguments {
-    /// Print the CustomResourceDefinition for `kubectl apply -f -`, and end.
+    /// Print the `CustomResourceDefinition` for `kubectl apply -f -`, and end.
     #[arg(long)]
     print_crd: bool,
     /// Print the least permissions that the operator needs for `kubectl apply -f -`, and end.

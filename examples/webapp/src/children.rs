@@ -76,9 +76,13 @@ fn container(name: &str, config: &WebAppConfig) -> Container {
 
 /// Where the pods are reached.
 pub(crate) fn service(name: &str) -> Service {
-    let port =
-        ServicePort { port: 80, target_port: Some(IntOrString::String(HTTP.into())), ..ServicePort::default() };
-    let spec = ServiceSpec { selector: Some(labels(name)), ports: Some(vec![port]), ..ServiceSpec::default() };
+    let port = ServicePort {
+        port: 80,
+        target_port: Some(IntOrString::String(HTTP.into())),
+        ..ServicePort::default()
+    };
+    let spec =
+        ServiceSpec { selector: Some(labels(name)), ports: Some(vec![port]), ..ServiceSpec::default() };
     Service { metadata: metadata(name), spec: Some(spec), ..Service::default() }
 }
 

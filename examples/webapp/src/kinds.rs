@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
     namespaced,
     shortname = "wa",
     status = "WebAppStatus",
-    printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
-    printcolumn(name = "Replicas", type_ = "integer", json_path = ".status.readyReplicas"),
-    printcolumn(name = "Image", type_ = "string", json_path = ".spec.image"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Ready')].status"}"#,
+    printcolumn = r#"{"name": "Replicas", "type": "integer", "jsonPath": ".status.readyReplicas"}"#,
+    printcolumn = r#"{"name": "Image", "type": "string", "jsonPath": ".spec.image"}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct WebAppSpec {

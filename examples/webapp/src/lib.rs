@@ -1,4 +1,4 @@
-//! An operator with Rust types: every `WebApp` gets a Deployment, a Service and a ConfigMap.
+//! An operator with Rust types: every `WebApp` gets a Deployment, a Service and a `ConfigMap`.
 //!
 //! ```text
 //! WebAppSpec ─▶ WebAppConfig ─▶ children (ConfigMap, Deployment, Service)

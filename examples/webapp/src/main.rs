@@ -8,10 +8,10 @@ use mainstay::Operator;
 use webapp::kinds::WebApp;
 use webapp::{NAME, configure};
 
-/// Keeps a Deployment, a Service and a ConfigMap for every WebApp.
+/// Keeps a Deployment, a Service and a `ConfigMap` for every `WebApp`.
 #[derive(Parser)]
 struct Arguments {
-    /// Print the CustomResourceDefinition for `kubectl apply -f -`, and end.
+    /// Print the `CustomResourceDefinition` for `kubectl apply -f -`, and end.
     #[arg(long)]
     print_crd: bool,
     /// Print the least permissions that the operator needs for `kubectl apply -f -`, and end.

@@ -232,3 +232,30 @@ impl fmt::Display for Step {
 pub(super) fn as_text<S: Serializer>(object: &ObjectRef, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(object)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::diff::{Learned, Rules, compare};
+
+    #[test]
+    fn a_log_line_shows_the_first_few_changes() {
+        let brief = |fields: std::ops::Range<u8>| {
+            let desired: serde_json::Map<_, _> = fields.map(|n| (format!("f{n}"), json!(n))).collect();
+            let changes = compare(
+                &json!({"spec": desired}),
+                &json!({"spec": {}}),
+                &Rules::unknown(),
+                &Learned::nothing(),
+            );
+            Brief(&changes).to_string()
+        };
+        assert_eq!(brief(0..1), "spec.f0: added 0");
+        assert_eq!(
+            brief(0..6),
+            "spec.f0: added 0; spec.f1: added 1; spec.f2: added 2; spec.f3: added 3; and 2 more"
+        );
+    }
+}
