@@ -42,17 +42,10 @@ pub(crate) enum Task {
     Operators(Sizes),
     /// Runs one of these operators.
     #[command(hide = true)]
-    Contender {
-        which: Which,
-        kubeconfig: PathBuf,
-        shops: usize,
-    },
+    Contender { which: Which, kubeconfig: PathBuf, shops: usize },
     /// Fills a cache with pods.
     #[command(hide = true)]
-    Hold {
-        store: Store,
-        kubeconfig: PathBuf,
-    },
+    Hold { store: Store, kubeconfig: PathBuf },
     /// Starts one server, cold.
     #[command(hide = true)]
     Ready,

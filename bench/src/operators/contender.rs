@@ -81,7 +81,8 @@ impl Contender {
     pub(crate) fn start(which: Which, kubeconfig: &Path, shops: usize) -> Result<Self> {
         let kubeconfig = kubeconfig.display().to_string();
         let started = Instant::now();
-        let mut child = child::command(&["contender", which.name(), &kubeconfig, &shops.to_string()])?.spawn()?;
+        let mut child =
+            child::command(&["contender", which.name(), &kubeconfig, &shops.to_string()])?.spawn()?;
         let input = child.stdin.take().context("no input")?;
         let output = BufReader::new(child.stdout.take().context("no output")?).lines();
         Ok(Self { child, input, output, started, measured: false })

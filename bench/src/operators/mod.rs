@@ -27,8 +27,8 @@ use mainstay_testkit::real::{RealControlPlane, RealOptions};
 
 pub(crate) use contender::Which;
 use scenarios::{Run, Stage};
-pub(crate) use stores::Store;
 use stores::Grown;
+pub(crate) use stores::Store;
 use table::Table;
 
 use crate::child::{self, Server};

@@ -20,12 +20,13 @@ pub(crate) async fn run(
     shops: usize,
     mut resync: mpsc::Receiver<()>,
 ) -> Result<()> {
-    let controller = Controller::of::<Shop>().owns::<ConfigMap>().owns::<Service>().owns::<Deployment>().sync(
-        move |request: &SyncRequest| {
-            tally.sync();
-            sync(request)
-        },
-    );
+    let controller =
+        Controller::of::<Shop>().owns::<ConfigMap>().owns::<Service>().owns::<Deployment>().sync(
+            move |request: &SyncRequest| {
+                tally.sync();
+                sync(request)
+            },
+        );
     let operator = Operator::builder("ours", client.clone()).controller(controller).build()?;
     let (resynced, kind) = (operator.clone(), Kind::of::<Shop>());
     tokio::spawn(async move {

@@ -10,13 +10,7 @@ use serde_json::{Value, json};
 
 /// What a user asks for.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
-#[kube(
-    group = "operators.example.com",
-    version = "v1",
-    kind = "Shop",
-    namespaced,
-    status = "ShopStatus"
-)]
+#[kube(group = "operators.example.com", version = "v1", kind = "Shop", namespaced, status = "ShopStatus")]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShopSpec {
     /// What runs.

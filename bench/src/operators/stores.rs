@@ -102,7 +102,9 @@ fn status() -> Value {
 pub(crate) async fn hold(store: Store, kubeconfig: &Path) -> Result<Grown> {
     let client = client(kubeconfig, &Tally::new()).await?;
     // Connections and the like are not the cache's.
-    Api::<PartialObjectMeta<Pod>>::all(client.clone()).list_metadata(&kube::api::ListParams::default().limit(1)).await?;
+    Api::<PartialObjectMeta<Pod>>::all(client.clone())
+        .list_metadata(&kube::api::ListParams::default().limit(1))
+        .await?;
     let before = own_heap()?;
     let held: Box<dyn std::any::Any> = match store {
         Store::Ours => Box::new(ours(client).await),

@@ -31,10 +31,10 @@ impl Table {
         let verdict = |holds: bool| if holds { "yes" } else { "NO" };
         // Figures are compared as they are printed, give or take a request that was made twice.
         let (aim, holds) = match aim {
-            Aim::Share(share) => {
-                (format!("≤ {share}×"), ratio.map_or("", |ratio| verdict(ratio <= share)))
+            Aim::Share(share) => (format!("≤ {share}×"), ratio.map_or("", |ratio| verdict(ratio <= share))),
+            Aim::AtMost(most) => {
+                (format!("≤ {most} {unit}").trim_end().to_owned(), verdict(ours <= most + 0.005))
             }
-            Aim::AtMost(most) => (format!("≤ {most} {unit}").trim_end().to_owned(), verdict(ours <= most + 0.005)),
             Aim::None => (String::new(), ""),
         };
         let ratio = ratio.map_or(String::new(), number);

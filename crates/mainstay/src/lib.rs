@@ -147,6 +147,8 @@ mod handler;
 mod kind;
 pub mod metrics;
 mod operator;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod plan;
 pub mod queue;
 mod rbac;
@@ -154,8 +156,6 @@ pub mod readiness;
 mod record;
 pub mod replicas;
 mod runner;
-#[cfg(feature = "otlp")]
-pub mod otlp;
 pub mod serve;
 mod snapshot;
 pub mod stability;

@@ -123,7 +123,9 @@ impl Rbac {
         let mut roles = Vec::new();
         let mut unbound = self.unbound.clone();
         match &self.namespace {
-            Some(namespace) => roles.push(role("Role", &self.name, Some(namespace), &rules(&self.everywhere))),
+            Some(namespace) => {
+                roles.push(role("Role", &self.name, Some(namespace), &rules(&self.everywhere)));
+            }
             None => unbound.extend(self.everywhere.clone()),
         }
         let cluster = [rules(&unbound), self.cluster.clone()].concat();

@@ -58,10 +58,7 @@ async fn another_message_is_another_pod() {
     for_each_cluster(async |cluster| {
         let test = hello(&cluster).await;
         test.patch(&kinds::echo_server(), "hello", json!({"spec": {"message": "goodbye"}})).await;
-        assert_eq!(
-            written(&test.settle().await),
-            ["delete Pod", "create Pod", "write status of EchoServer"]
-        );
+        assert_eq!(written(&test.settle().await), ["delete Pod", "create Pod", "write status of EchoServer"]);
         let pod = test.get(&kinds::pod(), "hello").await.unwrap();
         assert_eq!(pod["spec"]["containers"][0]["args"][1], "-text=goodbye");
     })

@@ -155,7 +155,8 @@ impl Document {
         // An object's own metadata follows rules of its own.
         reading.fill(root, schema, schema.map_type, |name| name != "metadata");
         let status = schema.properties.get("status").map(|status| reading.behind(status));
-        let lacks = ADDED_TO_STATUS.into_iter().filter(|name| status.is_some_and(|status| !status.takes(name)));
+        let lacks =
+            ADDED_TO_STATUS.into_iter().filter(|name| status.is_some_and(|status| !status.takes(name)));
         let lacks = lacks.map(Into::into).collect();
         Some(prune(reading.nodes, Place::Node(root)).without_in_status(lacks))
     }

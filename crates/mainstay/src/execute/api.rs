@@ -149,9 +149,9 @@ fn judge(code: StatusCode, retry_after: Option<Duration>, body: Bytes) -> Result
         StatusCode::NOT_FOUND => {
             Failure::Unavailable { message: "the server does not know the kind".into(), retry_after: None }
         }
-        StatusCode::BAD_REQUEST
-        | StatusCode::METHOD_NOT_ALLOWED
-        | StatusCode::PAYLOAD_TOO_LARGE => Failure::Refused { message, immutable: false },
+        StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED | StatusCode::PAYLOAD_TOO_LARGE => {
+            Failure::Refused { message, immutable: false }
+        }
         // A field that the schema does not have, or a value of another type. The server calls that its own error, but it
         // is ours, and no trying again mends it.
         StatusCode::INTERNAL_SERVER_ERROR if message.starts_with("failed to create typed patch object") => {

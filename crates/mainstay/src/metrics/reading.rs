@@ -103,7 +103,11 @@ impl Reading {
         self.queue_running.encode(e, "queue_running", "Parents that are in a sync now.")?;
         self.cache_objects.encode(e, "cache_objects", "Objects in the cache.")?;
         self.cache_bytes.encode(e, "cache_bytes", "Bytes that cached objects take.")?;
-        self.watch_errors.encode_counter(e, "watch_errors", "Attempts to list or watch the kind that failed.")?;
+        self.watch_errors.encode_counter(
+            e,
+            "watch_errors",
+            "Attempts to list or watch the kind that failed.",
+        )?;
         self.watch_lists.encode_counter(e, "watch_lists", "Lists of the kind, the first one included.")?;
         self.loops.encode(e, "loops", "Parents whose syncs undo each other.")?;
         self.lease_held.encode(e, "lease_held", "1 while this replica holds the lease of the shard, else 0.")

@@ -167,7 +167,8 @@ impl Runner {
     /// Wakes all parents of a kind, and tells how many there are. A shared cache may have been filled before the
     /// controller came.
     pub(crate) fn find_parents(&self, kind: &Kind) -> usize {
-        let parents = self.caches.list(kind, self.namespace.as_deref(), &crate::cache::Selector::everything());
+        let parents =
+            self.caches.list(kind, self.namespace.as_deref(), &crate::cache::Selector::everything());
         for parent in &parents {
             self.push(&(kind.clone(), parent.key().clone()), Priority::Low, Trigger::Found);
         }

@@ -8,7 +8,7 @@ use mainstay::{Controller, Operator, SyncRequest, SyncResponse};
 use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::kinds::{config_map, config_maps, define_kinds, obedient, secrets, shop, shop_kind, step_through};
+use crate::kinds::{config_map, config_maps, define_shop, obedient, secrets, shop, shop_kind, step_through};
 use crate::wire::{Fate, Wire};
 
 fn secret(name: &str) -> Value {
@@ -65,7 +65,7 @@ fn one_map_each(cluster: &Cluster, wire: &Wire) -> RunningOperator {
 #[tokio::test]
 async fn child_that_is_deleted_while_nothing_is_watched_is_made_again() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let wire = Wire::new(cluster.client());
         let _running = one_map_each(&cluster, &wire);
         cluster.create(shop("paint", json!({}))).await;
@@ -90,7 +90,7 @@ async fn child_that_is_deleted_while_nothing_is_watched_is_made_again() {
 #[tokio::test]
 async fn trouble_with_the_watch_of_one_kind_holds_up_no_other() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let wire = Wire::new(cluster.client());
         let _running = one_map_each(&cluster, &wire);
         cluster.create(shop("paint", json!({}))).await;
@@ -117,7 +117,7 @@ async fn trouble_with_the_watch_of_one_kind_holds_up_no_other() {
 async fn relist_of_more_objects_than_any_buffer_holds_stops_nothing() {
     const SHOPS: usize = 1200;
     let Some(cluster) = Cluster::embedded().await else { return };
-    define_kinds(&cluster).await;
+    define_shop(&cluster).await;
     for index in 0..SHOPS {
         cluster.create(shop(&format!("shop-{index}"), json!({}))).await;
     }

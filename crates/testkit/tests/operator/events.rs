@@ -10,7 +10,7 @@ use mainstay_testkit::cluster::report_missing;
 use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::kinds::{config_map, define_kinds, shop, shop_kind};
+use crate::kinds::{config_map, define_shop, shop, shop_kind};
 use crate::own_kinds::{define_own, kind_of_ones_own, object, remove_own};
 
 fn fail(request: &SyncRequest) -> Result<SyncResponse, Error> {
@@ -53,7 +53,7 @@ async fn events_of(cluster: &Cluster, namespace: &str, object: &Value) -> Vec<Va
 #[tokio::test]
 async fn repetition_is_one_event_that_counts() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let paint = cluster.create(shop("paint", json!({"fail": "no paint left"}))).await;
         let running = start(&cluster, "shops", shop_kind());
         let (operator, key) = (running.operator().clone(), Key::namespaced(cluster.namespace(), "paint"));
@@ -79,7 +79,7 @@ async fn repetition_is_one_event_that_counts() {
 #[tokio::test]
 async fn another_reason_is_another_event_and_success_is_none() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let books = cluster.create(shop("books", json!({}))).await;
         let paint = cluster.create(shop("paint", json!({"fail": "no paint left"}))).await;
         let running = start(&cluster, "shops", shop_kind());
@@ -120,7 +120,7 @@ async fn kubectl_describe_shows_the_event_with_its_count() {
         Err(missing) => return report_missing("kubectl describe of a failing parent", &missing),
     };
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         cluster.create(shop("paint", json!({"fail": "no paint left"}))).await;
         let running = start(&cluster, "shops", shop_kind());
         let key = Key::namespaced(cluster.namespace(), "paint");

@@ -9,7 +9,7 @@ use mainstay_testkit::{Cluster, OperatorTest, RunningOperator, eventually, for_e
 use serde_json::{Value, json};
 
 use crate::fixtures::{Count, is_watched, maps_of, object, own_kind, shops, undefine, until};
-use crate::kinds::{config_map, config_maps, define_kinds, secrets, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
 use crate::seam::Seam;
 
 fn state(operator: &Operator, kind: &Kind) -> Option<ControllerState> {
@@ -25,7 +25,7 @@ fn told(state: &ControllerState, kind: &Kind) -> String {
 #[tokio::test]
 async fn a_controller_is_added_to_a_running_operator_and_taken_away() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let test = OperatorTest::new(&cluster, "come-and-go", |operator| operator);
         test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
         assert!(test.settle().await.is_empty());
@@ -59,7 +59,7 @@ async fn a_controller_is_added_to_a_running_operator_and_taken_away() {
 #[tokio::test]
 async fn a_child_kind_is_added_and_dropped_by_replacing_the_controller() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let test = OperatorTest::new(&cluster, "new-children", |operator| {
             operator.controller(shops().sync(maps_of))
         });
@@ -90,7 +90,7 @@ async fn a_child_kind_is_added_and_dropped_by_replacing_the_controller() {
 #[tokio::test]
 async fn parents_that_rested_are_shown_to_a_new_handler() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let hopeless = shops().sync(|_: &SyncRequest| Err(Error::terminal("no hope")));
         let test = OperatorTest::new(&cluster, "mended", |operator| operator.controller(hopeless));
         test.create(shop("paint", json!({"maps": {"a": {}}}))).await;
@@ -106,7 +106,7 @@ async fn parents_that_rested_are_shown_to_a_new_handler() {
 #[tokio::test]
 async fn a_kind_is_watched_once_however_many_use_it() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         // Shops own config maps, Secrets own config maps, and both look at others.
         let twice = Controller::of::<Secret>().owns::<ConfigMap>().reads::<ConfigMap>().sync(
@@ -141,7 +141,7 @@ async fn a_kind_is_watched_once_however_many_use_it() {
 #[tokio::test]
 async fn a_missing_kind_is_waited_for_and_holds_up_nobody_else() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let (kind, definition) = own_kind("Kiosk", Scope::Namespaced);
         let kiosks = Controller::for_kind(kind.clone()).owns::<ConfigMap>().sync(maps_of);
         let operator =
@@ -200,7 +200,7 @@ async fn a_kind_that_goes_and_comes_back_is_taken_up_again() {
 #[tokio::test]
 async fn parents_wait_while_a_child_kind_is_missing_and_are_told_no_nonsense() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let (kind, definition) = own_kind("Shelf", Scope::Namespaced);
         let (shelves, calls) = (kind.clone(), Count::default());
         let counted = calls.clone();
@@ -239,7 +239,7 @@ async fn parents_wait_while_a_child_kind_is_missing_and_are_told_no_nonsense() {
 #[tokio::test]
 async fn children_of_a_kind_that_is_not_served_for_a_while_are_not_taken_for_gone() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let (kind, definition) = own_kind("Shelf", Scope::Namespaced);
         cluster.define(definition.clone()).await;
         let (shelves, lost, changes) = (kind.clone(), Count::default(), Count::default());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
 use crate::fixtures::{maps, maps_of, shops, version};
-use crate::kinds::{config_map, config_maps, define_kinds, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
 use crate::seam::Seam;
 
 /// What a handler saw of its first child last.
@@ -24,7 +24,7 @@ fn watching(seen: &Seen) -> impl Fn(&SyncRequest) -> Result<SyncResponse, mainst
 #[tokio::test]
 async fn of_metadata_only_children_nothing_else_is_kept_and_they_are_looked_after_all_the_same() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seen = Seen::default();
         let controller = Controller::for_kind(shop_kind())
             .child(ChildKind::of::<ConfigMap>().metadata_only())
@@ -63,7 +63,7 @@ async fn of_metadata_only_children_nothing_else_is_kept_and_they_are_looked_afte
 #[tokio::test]
 async fn drift_in_the_metadata_of_metadata_only_children_is_mended() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = Controller::for_kind(shop_kind())
             .child(ChildKind::of::<ConfigMap>().metadata_only())
             .sync(|_: &SyncRequest| {
@@ -85,7 +85,7 @@ async fn drift_in_the_metadata_of_metadata_only_children_is_mended() {
 #[tokio::test]
 async fn fields_that_are_not_wanted_are_not_kept() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seen = Seen::default();
         let controller = Controller::for_kind(shop_kind())
             .without("/spec/large")
@@ -120,7 +120,7 @@ async fn fields_that_are_not_wanted_are_not_kept() {
 #[tokio::test]
 async fn two_controllers_share_one_cache_that_keeps_what_either_needs() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let (few, all) = (Seen::default(), Seen::default());
         let thrifty = Controller::for_kind(shop_kind())
             .child(ChildKind::of::<ConfigMap>().metadata_only())
@@ -157,7 +157,7 @@ async fn two_controllers_share_one_cache_that_keeps_what_either_needs() {
 #[tokio::test]
 async fn a_server_that_streams_no_lists_will_do() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         seam.refuse("sendInitialEvents=true", 422);
         let test = seam.stepping(&cluster, "paging", shops().sync(maps_of));

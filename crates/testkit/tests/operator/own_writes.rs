@@ -8,7 +8,7 @@ use mainstay_testkit::{OperatorTest, RunningOperator, eventually, for_each_clust
 use serde_json::{Value, json};
 
 use crate::fixtures::{Count, events, key, maps, maps_of, shops, version};
-use crate::kinds::{config_map, config_maps, define_kinds, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
 use crate::seam::Seam;
 
 /// What a handler saw, call by call.
@@ -17,7 +17,7 @@ type Seen<T> = Arc<Mutex<Vec<T>>>;
 #[tokio::test]
 async fn a_decision_sees_the_last_ones_writes_while_the_watch_is_silent() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let seen: Seen<Option<Value>> = Seen::default();
         let log = seen.clone();
@@ -54,7 +54,7 @@ async fn a_decision_sees_the_last_ones_writes_while_the_watch_is_silent() {
 #[tokio::test]
 async fn what_was_deleted_does_not_come_back_with_a_late_event() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let seen: Seen<usize> = Seen::default();
         let log = seen.clone();
@@ -88,7 +88,7 @@ async fn what_was_deleted_does_not_come_back_with_a_late_event() {
 #[tokio::test]
 async fn a_change_of_a_child_between_our_read_and_our_write_leads_to_a_sync() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let controller = shops().sync(|request: &SyncRequest| {
             let child = request.all_children().get("a").map(|child| child.json());
@@ -120,7 +120,7 @@ async fn a_change_of_a_child_between_our_read_and_our_write_leads_to_a_sync() {
 #[tokio::test]
 async fn a_change_that_only_a_check_before_a_write_brought_leads_to_a_sync() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let leases = Kind::of::<Lease>();
         let child = leases.clone();
         let controller = Controller::for_kind(shop_kind()).child(ChildKind::new(leases.clone())).sync(
@@ -158,7 +158,7 @@ async fn a_change_that_only_a_check_before_a_write_brought_leads_to_a_sync() {
 #[tokio::test]
 async fn a_status_change_between_our_read_and_our_write_leads_to_a_sync() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let seen: Seen<Value> = Seen::default();
         let log = seen.clone();
@@ -186,7 +186,7 @@ async fn a_status_change_between_our_read_and_our_write_leads_to_a_sync() {
 #[tokio::test]
 async fn an_object_that_a_user_made_in_a_childs_place_is_not_deleted() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let test = seam.stepping(&cluster, "uid-deletes", shops().sync(maps_of));
         test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
@@ -208,7 +208,7 @@ async fn an_object_that_a_user_made_in_a_childs_place_is_not_deleted() {
 #[tokio::test]
 async fn an_object_that_a_user_made_in_a_childs_place_is_not_overwritten() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let test = seam.stepping(&cluster, "uid-applies", shops().sync(maps_of));
         test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
@@ -235,7 +235,7 @@ async fn an_object_that_a_user_made_in_a_childs_place_is_not_overwritten() {
 #[tokio::test]
 async fn deletions_beyond_the_budget_are_put_off_and_told() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let budget = DeletionBudget { burst: 2, per_minute: 0 };
         let test = OperatorTest::new(&cluster, "thrift", |operator| {
             operator.controller(shops().sync(maps_of)).deletion_budget(budget)
@@ -262,7 +262,7 @@ async fn deletions_beyond_the_budget_are_put_off_and_told() {
 #[tokio::test]
 async fn syncs_at_the_same_time_do_not_spend_the_same_deletion() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let budget = DeletionBudget { burst: 3, per_minute: 0 };
         let operator =
@@ -311,7 +311,7 @@ async fn test_shop(cluster: &mainstay_testkit::Cluster, name: &str) {
 #[tokio::test]
 async fn no_error_of_any_kind_deletes_or_changes_anything() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let calls = Count::default();
         let counted = calls.clone();
         let controller = shops().backoff(crate::fixtures::for_ever()).sync(move |request: &SyncRequest| {

@@ -7,7 +7,7 @@ use mainstay_testkit::{OperatorTest, for_each_cluster};
 use serde_json::{Value, json};
 
 use crate::fixtures::{Count, for_ever, key, maps, maps_of, shops, version};
-use crate::kinds::{config_map, config_maps, define_kinds, secrets, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
 use crate::seam::Seam;
 
 /// Waits until what was done is seen, and takes no step.
@@ -19,7 +19,7 @@ async fn look(test: &OperatorTest, name: &str) -> Result<mainstay::plan::Plan, P
 #[tokio::test]
 async fn a_plan_changes_nothing_and_is_what_the_next_sync_does() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let test = seam.stepping(&cluster, "plans", shops().sync(maps_of));
         let all = json!({"maps": {"changed": {"key": "1"}, "drifted": {"key": "1"}, "dropped": {}}});
@@ -64,7 +64,7 @@ async fn a_plan_changes_nothing_and_is_what_the_next_sync_does() {
 #[tokio::test]
 async fn there_is_no_plan_for_what_nobody_looks_after() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = shops().backoff(for_ever()).sync(|_: &SyncRequest| Err(Error::new("no luck")));
         let test = OperatorTest::new(&cluster, "no-plans", |operator| operator.controller(controller));
         test.create(shop("paint", json!({}))).await;
@@ -82,7 +82,7 @@ async fn there_is_no_plan_for_what_nobody_looks_after() {
 #[tokio::test]
 async fn the_plan_of_a_paused_or_leaving_parent_is_to_wait() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let finalized = Count::default();
         let counted = finalized.clone();
         let finalize = move |_: &SyncRequest| {
@@ -119,7 +119,7 @@ async fn the_plan_of_a_paused_or_leaving_parent_is_to_wait() {
 #[tokio::test]
 async fn the_last_plans_are_kept_with_their_triggers_and_outcomes() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = shops().history(2).sync(|request: &SyncRequest| {
             if request.parent_json()["spec"]["mode"] == "hopeless" {
                 return Err(Error::terminal("no hope"));
@@ -172,7 +172,7 @@ fn curious(request: &SyncRequest) -> Result<SyncResponse, Error> {
 #[tokio::test]
 async fn a_recorded_decision_is_made_again_without_a_cluster() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let reads = || shops().reads::<k8s_openapi::api::core::v1::Secret>();
         let test = OperatorTest::new(&cluster, "records", |operator| {
             operator.controller(reads().sync(|request: &SyncRequest| {
@@ -227,7 +227,7 @@ async fn a_recorded_decision_is_made_again_without_a_cluster() {
 #[tokio::test]
 async fn conditions_set_by_the_helper_move_their_time_only_with_their_state() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = shops().sync(|request: &SyncRequest| {
             let mut conditions = Conditions::of_status(&request.parent_json()["status"]);
             let open = request.parent_json()["spec"]["open"] == true;

@@ -7,7 +7,7 @@ use mainstay_testkit::{OperatorTest, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
 use crate::fixtures::{Count, Switch, for_ever, key, maps, maps_of, shops, until, until_gone, version};
-use crate::kinds::{config_map, config_maps, define_kinds, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
 use crate::seam::Seam;
 
 fn annotate(name: &str, value: impl Into<Value>) -> Value {
@@ -21,7 +21,7 @@ fn uid(object: &Value) -> String {
 #[tokio::test]
 async fn nothing_is_written_for_a_paused_parent() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let calls = Count::default();
         let counted = calls.clone();
         let controller = shops().sync(move |request: &SyncRequest| {
@@ -57,7 +57,7 @@ async fn nothing_is_written_for_a_paused_parent() {
 #[tokio::test]
 async fn a_paused_parent_is_not_finalized_before_it_goes_on() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let calls = Count::default();
         let counted = calls.clone();
         let finalize = move |_: &SyncRequest| {
@@ -84,7 +84,7 @@ async fn a_paused_parent_is_not_finalized_before_it_goes_on() {
 #[tokio::test]
 async fn a_parent_that_is_asked_for_is_synced_whatever_its_backoff_or_rest() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let (mended, terminal) = (Switch::default(), Switch::default());
         let (is_mended, is_terminal) = (mended.clone(), terminal.clone());
         let controller = shops().backoff(for_ever()).sync(move |request: &SyncRequest| {
@@ -137,7 +137,7 @@ fn labelled(name: &str, labels: Value) -> Value {
 #[tokio::test]
 async fn an_object_with_the_right_labels_and_no_controller_is_adopted_and_no_other() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let test = OperatorTest::new(&cluster, "adopts", |operator| operator.controller(adopting()));
         let mine = test.create(labelled("mine", json!({"shop": "paint"}))).await;
         test.create(labelled("not-mine", json!({"shop": "other"}))).await;
@@ -172,7 +172,7 @@ async fn an_object_with_the_right_labels_and_no_controller_is_adopted_and_no_oth
 #[tokio::test]
 async fn nothing_is_adopted_that_has_a_controller() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let test = OperatorTest::new(&cluster, "adopts-not", |operator| operator.controller(adopting()));
         let first = test.create(shop("first", json!({}))).await;
         let mut taken = labelled("taken", json!({"shop": "second"}));
@@ -196,7 +196,7 @@ async fn nothing_is_adopted_that_has_a_controller() {
 #[tokio::test]
 async fn a_parent_that_is_another_by_now_adopts_under_its_own_uid() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let running = seam.running("adopts-late", adopting());
         cluster.create(config_map("a", json!({}))).await;
@@ -223,7 +223,7 @@ async fn a_parent_that_is_another_by_now_adopts_under_its_own_uid() {
 #[tokio::test]
 async fn children_of_a_former_parent_of_the_same_name_are_not_taken_for_its_own() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let running = seam.running("successor", shops().sync(maps_of));
         cluster.create(shop("paint", json!({"maps": {"a": {"key": "1"}, "old": {}}}))).await;
@@ -243,7 +243,7 @@ async fn children_of_a_former_parent_of_the_same_name_are_not_taken_for_its_own(
 #[tokio::test]
 async fn children_that_shall_outlive_their_parent_are_released() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = Controller::for_kind(shop_kind())
             .child(ChildKind::of::<ConfigMap>().orphan_on_delete())
             .sync(maps_of);
@@ -271,7 +271,7 @@ async fn children_that_shall_outlive_their_parent_are_released() {
 #[tokio::test]
 async fn a_child_that_lost_its_reference_gets_it_back() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let test = OperatorTest::new(&cluster, "lost-reference", |operator| {
             operator.controller(shops().sync(maps_of))
         });
@@ -289,7 +289,7 @@ async fn a_child_that_lost_its_reference_gets_it_back() {
 #[tokio::test]
 async fn children_that_a_user_orphans_are_not_taken_along() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         let running = seam.running("cascades", shops().sync(maps_of));
         cluster.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;

@@ -9,13 +9,13 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::fixtures::{Count, Switch, for_ever, key, maps_of, shops, until};
-use crate::kinds::{config_map, config_maps, define_kinds, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
 use crate::seam::Seam;
 
 #[tokio::test]
 async fn what_a_user_changed_comes_before_what_was_merely_found() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         for name in ["a", "b", "c", "d", "e"] {
             cluster.create(shop(name, json!({}))).await;
         }
@@ -36,7 +36,7 @@ async fn what_a_user_changed_comes_before_what_was_merely_found() {
 #[tokio::test]
 async fn a_backoff_ends_with_a_change_of_the_parent_and_with_nothing_less() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let (calls, failing) = (Count::default(), Switch::default());
         let (counted, fails) = (calls.clone(), failing.clone());
         let controller = shops().backoff(for_ever()).sync(move |request: &SyncRequest| {
@@ -72,7 +72,7 @@ async fn a_backoff_ends_with_a_change_of_the_parent_and_with_nothing_less() {
 #[tokio::test]
 async fn a_failing_parent_is_tried_again_by_itself() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let calls = Count::default();
         let counted = calls.clone();
         let controller = shops().sync(move |request: &SyncRequest| {
@@ -90,7 +90,7 @@ async fn a_failing_parent_is_tried_again_by_itself() {
 #[tokio::test]
 async fn a_terminal_error_rests_until_the_parent_changes() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let calls = Count::default();
         let counted = calls.clone();
         let controller = shops().sync(move |request: &SyncRequest| {
@@ -119,7 +119,7 @@ async fn a_terminal_error_rests_until_the_parent_changes() {
 #[tokio::test]
 async fn a_sync_that_asks_for_another_gets_it() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let calls = Count::default();
         let counted = calls.clone();
         let controller = shops().sync(move |_: &SyncRequest| {
@@ -137,7 +137,7 @@ async fn a_sync_that_asks_for_another_gets_it() {
 #[tokio::test]
 async fn an_error_with_a_time_of_its_own_is_tried_again_then() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let calls = Count::default();
         let counted = calls.clone();
         let controller = shops().backoff(for_ever()).sync(move |request: &SyncRequest| {
@@ -158,7 +158,7 @@ async fn an_error_with_a_time_of_its_own_is_tried_again_then() {
 #[tokio::test]
 async fn only_so_many_parents_are_synced_at_once() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let (gate, present, most) =
             (Arc::new(Semaphore::new(0)), Arc::new(Mutex::new(0_usize)), Arc::new(Mutex::new(0_usize)));
         let (entered, peak, open) = (present.clone(), most.clone(), gate.clone());
@@ -196,7 +196,7 @@ async fn only_so_many_parents_are_synced_at_once() {
 #[tokio::test]
 async fn a_handler_that_never_answers_is_given_up_at_its_deadline() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = shops().deadline(Duration::from_millis(50)).backoff(for_ever()).sync_async(
             |request: SyncRequest| async move {
                 if request.name() == "slow" {
@@ -240,7 +240,7 @@ impl Door {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn handlers_that_block_or_panic_harm_only_their_own_parents() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let door = Door::default();
         let (blocking, entered) = (door.clone(), Count::default());
         let inside = entered.clone();

@@ -22,7 +22,7 @@ use mainstay_testkit::cluster::unique_name;
 use mainstay_testkit::{Cluster, ClusterKind, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::kinds::{config_map, config_maps, define_kinds, secrets, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
 use crate::own_kinds::{define_own, kind_of_ones_own, object, remove_own};
 use crate::permissions::{Permission, check_allowed, client_of, granted, needed, remove_roles};
 use crate::wire::{Fate, Sent, Wire};
@@ -216,7 +216,7 @@ async fn every_permission_is_missed_when_it_is_taken_away() {
         if cluster.kind() == ClusterKind::Embedded {
             return;
         }
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let granted = granted(&sharded(&cluster, "shops", cluster.client()).rbac().roles());
         let needed = granted.iter().filter(|permission| !is_seldom_needed(permission));
         futures::stream::iter(needed)
@@ -229,7 +229,7 @@ async fn every_permission_is_missed_when_it_is_taken_away() {
 #[tokio::test]
 async fn printed_roles_suffice_for_everything_and_hold_nothing_else() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let name = unique_name("shops");
         let build = |client| sharded(&cluster, &name, client);
         let roles = build(cluster.client()).rbac().roles();
@@ -305,7 +305,7 @@ async fn printed_roles_suffice_for_kinds_in_no_namespace() {
 #[tokio::test]
 async fn forbidden_write_is_named_in_the_condition_and_the_rest_is_done() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let wire = Wire::new(cluster.client());
         wire.decide(|sent| {
             let secret = sent.is_write() && sent.path.contains("/secrets/");

@@ -6,7 +6,7 @@ use mainstay_testkit::{OperatorTest, RunningOperator, eventually, for_each_clust
 use serde_json::{Value, json};
 
 use crate::fixtures::{Count, is_watched, key, object, own_kind, shops, undefine, until};
-use crate::kinds::{config_map, config_maps, define_kinds, secrets, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
 use crate::seam::Seam;
 
 /// A Secret whose value is in an annotation, for all to see.
@@ -38,7 +38,7 @@ async fn copied(test: &OperatorTest, name: &str) -> Value {
 #[tokio::test]
 async fn an_object_asked_for_by_name_wakes_whoever_asked_when_it_comes_changes_and_goes() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = shops().reads::<Secret>().sync(copy_of_secret);
         let test = OperatorTest::new(&cluster, "by-name", |operator| operator.controller(controller));
         test.create(shop("paint", json!({"secret": "key"}))).await;
@@ -66,7 +66,7 @@ async fn an_object_asked_for_by_name_wakes_whoever_asked_when_it_comes_changes_a
 #[tokio::test]
 async fn objects_asked_for_by_selector_wake_whoever_asked_when_they_come_change_and_go() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = shops().reads::<Secret>().sync(|request: &SyncRequest| {
             let selected = request.select::<Secret>(&format!("shop={}", request.name()))?;
             let values: Vec<_> = selected.iter().map(value_of).collect();
@@ -138,7 +138,7 @@ async fn a_cluster_scoped_parent_asks_in_all_namespaces() {
 #[tokio::test]
 async fn a_namespaced_parent_is_refused_what_is_outside_of_its_namespace() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let elsewhere = cluster.again().await;
         elsewhere.create(secret("key", "theirs", json!({}))).await;
         let other = elsewhere.namespace().to_owned();
@@ -162,7 +162,7 @@ async fn a_namespaced_parent_is_refused_what_is_outside_of_its_namespace() {
 #[tokio::test]
 async fn a_kind_that_was_not_declared_is_refused() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = shops().sync(copy_of_secret);
         let test = OperatorTest::new(&cluster, "undeclared", |operator| operator.controller(controller));
         test.create(shop("paint", json!({"secret": "key"}))).await;
@@ -181,7 +181,7 @@ async fn a_kind_that_was_not_declared_is_refused() {
 #[tokio::test]
 async fn the_watch_of_a_kind_ends_with_the_last_reference_to_it() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = shops().reads::<Secret>().sync(copy_of_secret);
         let test = OperatorTest::new(&cluster, "dropped", |operator| operator.controller(controller));
         assert!(!is_watched(test.operator(), &secrets()), "nobody has asked yet");
@@ -212,7 +212,7 @@ async fn the_watch_of_a_kind_ends_with_the_last_reference_to_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_asks_waits_until_the_cache_is_filled_and_nobody_else_does() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let seam = Seam::new(&cluster);
         seam.hold_requests("/secrets");
         let running = seam.running("pending", shops().reads::<Secret>().sync(copy_of_secret));
@@ -237,7 +237,7 @@ async fn whoever_asks_waits_until_the_cache_is_filled_and_nobody_else_does() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_misses_the_filling_of_a_cache() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         cluster.create(secret("key", "one", json!({}))).await;
         // The cache is filled while the handler that asked first still thinks.
         let (asked, may_answer) = (Count::default(), Count::default());
@@ -271,7 +271,7 @@ async fn nobody_misses_the_filling_of_a_cache() {
 #[tokio::test]
 async fn a_kind_that_is_asked_for_may_come_later_and_go_again() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let (kind, definition) = own_kind("Sign", Scope::Namespaced);
         let signs = kind.clone();
         let controller = shops().reads_kind(kind.clone()).sync(move |request: &SyncRequest| {
@@ -301,7 +301,7 @@ async fn a_kind_that_is_asked_for_may_come_later_and_go_again() {
 #[tokio::test]
 async fn a_sync_runs_again_for_a_change_that_came_while_it_decided() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         cluster.create(secret("key", "one", json!({}))).await;
         let changed = Count::default();
         let (once, user) = (changed.clone(), cluster.clone());

@@ -13,7 +13,7 @@ use mainstay::{Controller, Key, Kind, Operator, Scope, SyncRequest, SyncResponse
 use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::kinds::{config_map, config_maps, define_kinds, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
 use crate::wire::{Fate, Sent, Wire, now};
 
 /// Long enough that no test sees it run out.
@@ -108,7 +108,7 @@ async fn lease(cluster: &Cluster) -> Value {
 
 /// A leader that has written, and a standby whose caches are filled.
 async fn pair(cluster: &Cluster, duration: Duration) -> (Replica, Replica) {
-    define_kinds(cluster).await;
+    define_shop(cluster).await;
     cluster.create(shop("paint", json!({"round": 1}))).await;
     let terms = || Replicas::leader(cluster.namespace()).lease_duration(duration);
     let first = Replica::start(cluster, "first", terms());
@@ -256,7 +256,7 @@ fn check_alone(replicas: &[&Wire]) {
 #[tokio::test]
 async fn sharded_replicas_sync_every_parent_once_and_rebalance_when_one_goes_and_one_comes() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         for index in 0..SHOPS {
             cluster.create(shop(&format!("shop-{index}"), json!({"round": 0}))).await;
         }
@@ -282,7 +282,7 @@ async fn sharded_replicas_sync_every_parent_once_and_rebalance_when_one_goes_and
 #[tokio::test]
 async fn kind_that_is_missing_does_not_keep_the_others_from_being_led() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         cluster.create(shop("paint", json!({"round": 1}))).await;
         let missing = Kind::new("test.mainstay.dev/v1", "Phantom", "phantoms", Scope::Namespaced);
         let phantoms = Controller::for_kind(missing).sync(|_: &SyncRequest| Ok(SyncResponse::new()));

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::span;
 
-use crate::kinds::{config_map, config_maps, define_kinds, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
 use crate::own_kinds::{define_own, kind_of_ones_own, object, remove_own};
 use crate::wire::{Fate, Wire};
 
@@ -86,7 +86,7 @@ fn shops() -> Controller {
 #[tokio::test]
 async fn live_and_ready_are_told_when_caches_are_filled() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let served = Served::start(&cluster, cluster.client(), shops()).await;
         served.ready().await;
         assert_eq!(served.get("/livez").await, (200, "ok\n".to_owned()));
@@ -103,7 +103,7 @@ async fn live_and_ready_are_told_when_caches_are_filled() {
 #[tokio::test]
 async fn not_ready_before_the_first_list_is_answered() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let wire = Wire::new(cluster.client());
         wire.decide(|sent| if sent.path.contains("/configmaps") { Fate::Lost } else { Fate::Answered });
         let served = Served::start(&cluster, wire.client(), shops()).await;
@@ -116,7 +116,7 @@ async fn not_ready_before_the_first_list_is_answered() {
 #[tokio::test]
 async fn missing_permission_is_named_by_readyz_until_it_is_given() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         cluster.create(shop("paint", json!({}))).await;
         let wire = Wire::new(cluster.client());
         wire.decide(|sent| if sent.path.contains("/configmaps") { Fate::Refused } else { Fate::Answered });
@@ -154,7 +154,7 @@ async fn missing_definition_is_named_by_readyz_until_it_comes() {
 #[tokio::test]
 async fn metrics_count_syncs_and_writes_and_name_no_object() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         for name in ["paint", "books"] {
             cluster.create(shop(name, json!({"fail": name == "books"}))).await;
         }
@@ -184,7 +184,7 @@ async fn metrics_count_syncs_and_writes_and_name_no_object() {
 #[tokio::test]
 async fn debug_pages_show_queue_state_and_last_plan_and_no_secret() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let controller = Controller::for_kind(shop_kind()).owns::<Secret>().sync(|request: &SyncRequest| {
             let _ = one_map(request)?;
             SyncResponse::new().with_child(json!({
@@ -286,7 +286,7 @@ impl Spans {
 async fn spans_of_syncs_say_what_triggered_them() {
     let spans = Spans::install();
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let paint = format!("{}/paint", cluster.namespace());
         let test = OperatorTest::new(&cluster, "shops", |operator| operator.controller(shops()));
         test.settle().await;

@@ -13,7 +13,7 @@ use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::kinds::{config_map, config_maps, define_kinds, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
 use crate::wire::Wire;
 
 /// Holds handlers back until it is opened.
@@ -67,7 +67,7 @@ fn known(operator: &Operator) -> usize {
 #[tokio::test]
 async fn stopping_finishes_the_sync_that_runs_and_begins_no_other() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let gate = Gate::closed();
         let terms = Replicas::leader(cluster.namespace()).lease_duration(Duration::from_hours(1));
         let operator = builder(&cluster, cluster.client(), &gate).replicas(terms).build().unwrap();
@@ -97,7 +97,7 @@ async fn stopping_finishes_the_sync_that_runs_and_begins_no_other() {
 #[tokio::test]
 async fn run_returns_although_pages_are_served_and_connections_are_open() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let gate = Gate::closed();
         gate.open();
         let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -115,7 +115,7 @@ async fn run_returns_although_pages_are_served_and_connections_are_open() {
 #[tokio::test]
 async fn killed_operator_writes_nothing_more() {
     for_each_cluster(async |cluster| {
-        define_kinds(&cluster).await;
+        define_shop(&cluster).await;
         let gate = Gate::closed();
         let wire = Wire::new(cluster.client());
         let operator = builder(&cluster, wire.client(), &gate).build().unwrap();

@@ -81,7 +81,8 @@ fn a_problem_is_a_condition_and_its_end_too() {
 #[test]
 fn a_status_that_comes_first_does_not_say_that_all_is_well_before_it_is() {
     let foreign = world(apply()).foreign(map("a", json!({})));
-    let response = |child: &str| with_status(json!({"phase": "Up"})).with_child(map(child, json!({}))).unwrap();
+    let response =
+        |child: &str| with_status(json!({"phase": "Up"})).with_child(map(child, json!({}))).unwrap();
     let troubled = foreign.plan(&response("a")).steps[0].body.value["status"].clone();
     let world = world(apply()).parent(|parent| parent["status"] = troubled);
     let plan = world.plan(&response("b").status_first());
