@@ -176,7 +176,7 @@ async fn child_that_only_names_itself_is_kept_as_it_is() {
         let test = with_children(&cluster, &[config_maps()], &[full]).await;
         let bare = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}});
         let before = version(&cluster, &config_maps(), "one").await;
-        want(&test, &[bare.clone()]).await;
+        want(&test, &[bare]).await;
         assert_eq!(version(&cluster, &config_maps(), "one").await, before);
         assert_eq!(data_of(&test, "one").await, json!({"a": "1"}));
         // And made if it is not there.
