@@ -1,6 +1,8 @@
 //! What all of these tests use: a parent kind that takes anything, a handler that does what the parent says, and
 //! looks at what came of it.
 
+#![expect(clippy::needless_pass_by_value, reason = "tests write `json!` where they call")]
+
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
