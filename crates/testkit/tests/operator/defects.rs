@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use mainstay::{Controller, Operator, SyncRequest, SyncResponse};
+use mainstay::{Controller, SyncRequest, SyncResponse};
 use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
 use crate::kinds::{config_map, config_maps, define_shop, obedient, secrets, shop, shop_kind, step_through};
-use crate::wire::{Fate, Wire};
+use crate::seam::Seam;
 
 fn secret(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque"})
@@ -54,30 +54,29 @@ async fn parent_is_left_as_it_is_but_for_its_status() {
 }
 
 /// An operator whose shops have a config map each.
-fn one_map_each(cluster: &Cluster, wire: &Wire) -> RunningOperator {
+fn one_map_each(seam: &Seam) -> RunningOperator {
     let sync =
         |request: &SyncRequest| SyncResponse::new().with_child(config_map(request.name(), json!({"a": "1"})));
     let controller = Controller::for_kind(shop_kind()).owns::<ConfigMap>().sync(sync);
-    let operator = Operator::builder("shops", wire.client()).namespace(cluster.namespace());
-    RunningOperator::start(operator.controller(controller).build().unwrap())
+    seam.running("shops", controller)
 }
 
 #[tokio::test]
 async fn child_that_is_deleted_while_nothing_is_watched_is_made_again() {
     for_each_cluster(async |cluster| {
         define_shop(&cluster).await;
-        let wire = Wire::new(cluster.client());
-        let _running = one_map_each(&cluster, &wire);
+        let seam = Seam::new(&cluster);
+        let _running = one_map_each(&seam);
         cluster.create(shop("paint", json!({}))).await;
         let made = eventually("the child", async || cluster.find(&config_maps(), "paint").await).await;
-        wire.decide(|sent| if sent.path.contains("watch=true") { Fate::Refused } else { Fate::Answered });
-        wire.cut_watches();
+        seam.refuse("watch=true", 403);
+        seam.cut_watches();
         cluster.delete(&config_maps(), "paint").await;
         if let Some(server) = cluster.embedded_server() {
             // Nobody can be told any more what happened.
             server.compact();
         }
-        wire.decide(|_| Fate::Answered);
+        seam.allow();
         eventually("another child", async || {
             let found = cluster.find(&config_maps(), "paint").await?;
             (found["metadata"]["uid"] != made["metadata"]["uid"]).then_some(())
@@ -91,16 +90,15 @@ async fn child_that_is_deleted_while_nothing_is_watched_is_made_again() {
 async fn trouble_with_the_watch_of_one_kind_holds_up_no_other() {
     for_each_cluster(async |cluster| {
         define_shop(&cluster).await;
-        let wire = Wire::new(cluster.client());
-        let _running = one_map_each(&cluster, &wire);
+        let seam = Seam::new(&cluster);
+        let _running = one_map_each(&seam);
         cluster.create(shop("paint", json!({}))).await;
         eventually("a child", async || cluster.find(&config_maps(), "paint").await).await;
-        let is_watch = |path: &str| path.contains("/configmaps") && path.contains("watch=true");
-        wire.decide(move |sent| if is_watch(&sent.path) { Fate::Lost } else { Fate::Answered });
-        wire.cut_watches();
+        let watch = "/configmaps watch=true";
+        seam.lose(watch);
+        seam.cut_watches();
         eventually("the watch to be begun again in vain", async || {
-            let lost = |sent: &&crate::wire::Sent| is_watch(&sent.path) && sent.answer.is_none();
-            wire.sent().iter().any(|sent| lost(&sent)).then_some(())
+            seam.requests(watch).iter().any(|sent| sent.answer.is_none()).then_some(())
         })
         .await;
         cluster.create(shop("books", json!({}))).await;
@@ -121,7 +119,7 @@ async fn relist_of_more_objects_than_any_buffer_holds_stops_nothing() {
     for index in 0..SHOPS {
         cluster.create(shop(&format!("shop-{index}"), json!({}))).await;
     }
-    let wire = Wire::new(cluster.client());
+    let seam = Seam::new(&cluster);
     let synced: Arc<Mutex<BTreeSet<String>>> = Arc::default();
     let seen = Arc::clone(&synced);
     let controller = Controller::for_kind(shop_kind()).sync(move |request: &SyncRequest| {
@@ -129,8 +127,7 @@ async fn relist_of_more_objects_than_any_buffer_holds_stops_nothing() {
         seen.lock().unwrap().insert(format!("{} {generation}", request.name()));
         Ok(SyncResponse::new())
     });
-    let operator = Operator::builder("shops", wire.client()).namespace(cluster.namespace());
-    let running = RunningOperator::start(operator.controller(controller).build().unwrap());
+    let running = seam.running("shops", controller);
     let count = async |wanted: usize| {
         eventually(&format!("{wanted} syncs"), async || {
             (synced.lock().unwrap().len() == wanted).then_some(())
@@ -139,13 +136,13 @@ async fn relist_of_more_objects_than_any_buffer_holds_stops_nothing() {
     };
     count(SHOPS).await;
     // All of them change while nothing is watched, and the server does not remember what happened.
-    wire.decide(|sent| if sent.path.contains("watch=true") { Fate::Refused } else { Fate::Answered });
-    wire.cut_watches();
+    seam.refuse("watch=true", 403);
+    seam.cut_watches();
     for index in 0..SHOPS {
         cluster.patch(&shop_kind(), &format!("shop-{index}"), json!({"spec": {"round": 2}})).await;
     }
     cluster.embedded_server().unwrap().compact();
-    wire.decide(|_| Fate::Answered);
+    seam.allow();
     count(2 * SHOPS).await;
     running.stop().await;
 }

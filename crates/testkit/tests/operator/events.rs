@@ -11,7 +11,7 @@ use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
 use crate::kinds::{config_map, define_shop, shop, shop_kind};
-use crate::own_kinds::{define_own, kind_of_ones_own, object, remove_own};
+use crate::own_kinds::{object, own_kind, undefine};
 
 fn fail(request: &SyncRequest) -> Result<SyncResponse, Error> {
     match request.parent_json()["spec"]["fail"].as_str() {
@@ -102,13 +102,13 @@ async fn another_reason_is_another_event_and_success_is_none() {
 #[tokio::test]
 async fn events_of_cluster_scoped_parents_are_in_the_default_namespace() {
     for_each_cluster(async |cluster| {
-        let stalls = kind_of_ones_own(Scope::Cluster);
-        define_own(&cluster, &stalls).await;
-        let created = cluster.create(object(&stalls, "paint", &json!({"fail": "no paint left"}))).await;
+        let (stalls, definition) = own_kind("Stall", Scope::Cluster);
+        cluster.define(definition).await;
+        let created = cluster.create(object(&stalls, "paint", json!({"fail": "no paint left"}))).await;
         let running = start(&cluster, "stalls", stalls.clone());
         eventually("an event", async || events_of(&cluster, "default", &created).await.pop()).await;
         running.stop().await;
-        remove_own(&cluster, &stalls).await;
+        undefine(&cluster, &stalls).await;
     })
     .await;
 }

@@ -5,14 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use mainstay::queue::Backoff;
-use mainstay::{Controller, ControllerBuilder, Error, Key, Kind, Operator, Scope, SyncRequest, SyncResponse};
-use mainstay_testkit::cluster::unique_name;
+use mainstay::{Controller, ControllerBuilder, Error, Key, Kind, Operator, SyncRequest, SyncResponse};
 use mainstay_testkit::{Cluster, eventually};
 use serde_json::{Value, json};
 
-use crate::kinds::{config_map, definition, shop_kind};
+use crate::kinds::{config_map, shop_kind};
 
 /// A controller of shops that own config maps.
 pub(crate) fn shops() -> ControllerBuilder {
@@ -77,28 +75,6 @@ pub(crate) fn events(operator: &Operator, kind: &Kind) -> u64 {
 /// Whether a kind is watched.
 pub(crate) fn is_watched(operator: &Operator, kind: &Kind) -> bool {
     operator.caches().iter().any(|report| report.kind == *kind)
-}
-
-/// A kind that no other test has, with its definition.
-pub(crate) fn own_kind(word: &str, scope: Scope) -> (Kind, Value) {
-    let name = unique_name(&word.to_lowercase()).replace('-', "");
-    let kind = format!("{word}{}", &name[word.len()..]);
-    let place = if scope == Scope::Namespaced { "Namespaced" } else { "Cluster" };
-    (Kind::new("test.mainstay.dev/v1", &kind, &name, scope), definition(&kind, &name, place))
-}
-
-/// An object of a kind.
-#[expect(clippy::needless_pass_by_value, reason = "made on the spot with json!")]
-pub(crate) fn object(kind: &Kind, name: &str, spec: Value) -> Value {
-    json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": {"name": name}, "spec": spec})
-}
-
-/// Takes a kind away, and waits until nothing of it is left.
-pub(crate) async fn undefine(cluster: &Cluster, kind: &Kind) {
-    let definitions = Kind::of::<CustomResourceDefinition>();
-    let name = format!("{}.{}", kind.plural(), kind.group());
-    cluster.delete(&definitions, &name).await;
-    until_gone(cluster, &definitions, &name).await;
 }
 
 /// Counts, from within a handler.

@@ -30,4 +30,3 @@ mod status;
 mod strategies;
 mod sync;
 mod unstable;
-mod wire;

@@ -8,7 +8,7 @@ use mainstay::{Kind, Scope};
 use mainstay_testkit::{Cluster, ClusterKind, eventually};
 use serde_json::{Value, json};
 
-use crate::wire::{Sent, Wire};
+use crate::seam::{Seam, Sent};
 
 /// A verb on a resource of a group.
 pub(crate) type Permission = (String, String, String);
@@ -128,8 +128,8 @@ pub(crate) async fn remove_roles(cluster: &Cluster, roles: &[Value]) {
 }
 
 /// Nothing was refused, and nothing was asked for that the roles do not name.
-pub(crate) fn check_allowed(wire: &Wire, granted: &BTreeSet<Permission>) {
-    for sent in wire.sent() {
+pub(crate) fn check_allowed(seam: &Seam, granted: &BTreeSet<Permission>) {
+    for sent in seam.sent() {
         assert_ne!(sent.answer.map(|(_, code)| code), Some(403), "refused: {sent:?}");
         for permission in needed(&sent) {
             assert!(granted.contains(&permission), "{permission:?} is not in the roles: {sent:?}");

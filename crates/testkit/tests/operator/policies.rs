@@ -303,7 +303,7 @@ async fn children_that_a_user_orphans_are_not_taken_along() {
         assert!(status.is_success(), "{answer}");
         until_gone(&cluster, &shop_kind(), "paint").await;
         eventually("the operator to look", async || {
-            (!seam.requests(&["GET", "/shops/paint"]).is_empty()).then_some(())
+            (!seam.requests("GET /shops/paint").is_empty()).then_some(())
         })
         .await;
         seam.let_go();

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use http::Method;
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use mainstay::queue::Backoff;
@@ -23,9 +22,9 @@ use mainstay_testkit::{Cluster, ClusterKind, RunningOperator, eventually, for_ea
 use serde_json::{Value, json};
 
 use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
-use crate::own_kinds::{define_own, kind_of_ones_own, object, remove_own};
+use crate::own_kinds::{object, own_kind, undefine};
 use crate::permissions::{Permission, check_allowed, client_of, granted, needed, remove_roles};
-use crate::wire::{Fate, Sent, Wire};
+use crate::seam::Seam;
 
 /// What an operator seldom needs, so that no test sees it.
 fn is_seldom_needed((_, resource, verb): &Permission) -> bool {
@@ -110,7 +109,7 @@ async fn coloured(cluster: &Cluster, name: &str, colour: &str) {
 }
 
 /// Everything that a shop and its operator can go through.
-async fn live_through(cluster: &Cluster, operator: &Operator, wire: &Wire) {
+async fn live_through(cluster: &Cluster, operator: &Operator, seam: &Seam) {
     let spec = async |spec: Value| cluster.patch(&shop_kind(), "paint", json!({"spec": spec})).await;
     coloured(cluster, "paint", "red").await;
     spec(json!({"colour": "blue", "extra": true})).await;
@@ -127,8 +126,7 @@ async fn live_through(cluster: &Cluster, operator: &Operator, wire: &Wire) {
     coloured(cluster, "paint", "green").await;
     spec(json!({"fail": "no paint left"})).await;
     eventually("the event to be counted", async || {
-        let counted = |sent: &Sent| sent.method == Method::PATCH && sent.path.contains("/events/");
-        wire.sent().iter().any(counted).then_some(())
+        (!seam.requests("PATCH /events/").is_empty()).then_some(())
     })
     .await;
     spec(json!({"fail": null})).await;
@@ -192,15 +190,15 @@ async fn miss(cluster: &Cluster, permission: &Permission) {
     let cluster = cluster.again().await;
     let name = unique_name("shops");
     let roles = without(&sharded(&cluster, &name, cluster.client()).rbac().roles(), permission);
-    let wire = Wire::new(client_of(&cluster, &name, &roles).await);
+    let seam = Seam::over(&cluster, client_of(&cluster, &name, &roles).await);
     set_scene(&cluster, &name).await;
-    let running = RunningOperator::start(sharded(&cluster, &name, wire.client()));
+    let running = RunningOperator::start(sharded(&cluster, &name, seam.client()));
     let operator = running.operator().clone();
     let life = async {
-        live_through(&cluster, &operator, &wire).await;
+        live_through(&cluster, &operator, &seam).await;
         running.stop().await;
     };
-    let is_refused = || wire.sent().iter().any(|sent| matches!(sent.answer, Some((_, 403))));
+    let is_refused = || seam.sent().iter().any(|sent| matches!(sent.answer, Some((_, 403))));
     let what = format!("a refusal without {permission:?}");
     let refused = eventually(&what, async || is_refused().then_some(()));
     tokio::select! {
@@ -234,17 +232,17 @@ async fn printed_roles_suffice_for_everything_and_hold_nothing_else() {
         let build = |client| sharded(&cluster, &name, client);
         let roles = build(cluster.client()).rbac().roles();
         let granted = granted(&roles);
-        let wire = Wire::new(client_of(&cluster, &name, &roles).await);
+        let seam = Seam::over(&cluster, client_of(&cluster, &name, &roles).await);
         set_scene(&cluster, &name).await;
-        let running = RunningOperator::start(build(wire.client()));
-        live_through(&cluster, running.operator(), &wire).await;
+        let running = RunningOperator::start(build(seam.client()));
+        live_through(&cluster, running.operator(), &seam).await;
         for report in running.operator().caches() {
             assert_eq!(report.state, mainstay::cache::KindState::Live, "{}", report.kind);
         }
         running.stop().await;
 
-        check_allowed(&wire, &granted);
-        let used: BTreeSet<_> = wire.sent().iter().flat_map(needed).collect();
+        check_allowed(&seam, &granted);
+        let used: BTreeSet<_> = seam.sent().iter().flat_map(needed).collect();
         let idle: Vec<_> =
             granted.difference(&used).filter(|permission| !is_seldom_needed(permission)).collect();
         assert!(idle.is_empty(), "never needed: {idle:?}");
@@ -256,8 +254,8 @@ async fn printed_roles_suffice_for_everything_and_hold_nothing_else() {
 #[tokio::test]
 async fn printed_roles_suffice_for_kinds_in_no_namespace() {
     for_each_cluster(async |cluster| {
-        let stalls = kind_of_ones_own(Scope::Cluster);
-        define_own(&cluster, &stalls).await;
+        let (stalls, definition) = own_kind("Stall", Scope::Cluster);
+        cluster.define(definition).await;
         for only_here in [true, false] {
             let name = unique_name("stalls");
             let build = |client| {
@@ -276,9 +274,9 @@ async fn printed_roles_suffice_for_kinds_in_no_namespace() {
                 operator.build().unwrap()
             };
             let roles = build(cluster.client()).rbac().roles();
-            let wire = Wire::new(client_of(&cluster, &name, &roles).await);
-            let running = RunningOperator::start(build(wire.client()));
-            let parent = cluster.create(object(&stalls, &name, &json!({}))).await;
+            let seam = Seam::over(&cluster, client_of(&cluster, &name, &roles).await);
+            let running = RunningOperator::start(build(seam.client()));
+            let parent = cluster.create(object(&stalls, &name, json!({}))).await;
             eventually("the child", async || cluster.find(&config_maps(), &name).await).await;
             eventually("the status", async || {
                 (cluster.find(&stalls, &name).await?["status"]["done"] == true).then_some(())
@@ -293,11 +291,11 @@ async fn printed_roles_suffice_for_kinds_in_no_namespace() {
             })
             .await;
             running.stop().await;
-            check_allowed(&wire, &granted(&roles));
+            check_allowed(&seam, &granted(&roles));
             remove_roles(&cluster, &roles).await;
             cluster.delete(&stalls, &name).await;
         }
-        remove_own(&cluster, &stalls).await;
+        undefine(&cluster, &stalls).await;
     })
     .await;
 }
@@ -306,19 +304,15 @@ async fn printed_roles_suffice_for_kinds_in_no_namespace() {
 async fn forbidden_write_is_named_in_the_condition_and_the_rest_is_done() {
     for_each_cluster(async |cluster| {
         define_shop(&cluster).await;
-        let wire = Wire::new(cluster.client());
-        wire.decide(|sent| {
-            let secret = sent.is_write() && sent.path.contains("/secrets/");
-            if secret { Fate::Refused } else { Fate::Answered }
-        });
+        let seam = Seam::new(&cluster);
+        seam.refuse("PATCH /secrets/", 403);
         cluster.create(shop("paint", json!({"colour": "red"}))).await;
         let sync = |request: &SyncRequest| {
             let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": request.name()}, "type": "Opaque"});
             SyncResponse::new().with_child(secret)?.with_child(config_map(request.name(), json!({"a": "1"})))
         };
         let controller = Controller::for_kind(shop_kind()).owns::<Secret>().owns::<ConfigMap>().sync(sync);
-        let operator = Operator::builder("shops", wire.client()).namespace(cluster.namespace());
-        let running = RunningOperator::start(operator.controller(controller).build().unwrap());
+        let running = seam.running("shops", controller);
         let condition = eventually("a condition", async || {
             let shop = cluster.find(&shop_kind(), "paint").await?;
             let mut all = shop["status"]["conditions"].as_array()?.clone().into_iter();
@@ -331,7 +325,7 @@ async fn forbidden_write_is_named_in_the_condition_and_the_rest_is_done() {
             assert!(message.contains(word), "{word} is not in: {message}");
         }
         eventually("the other child", async || cluster.find(&config_maps(), "paint").await).await;
-        wire.decide(|_| Fate::Answered);
+        seam.allow();
         eventually("the child, once it is allowed", async || cluster.find(&secrets(), "paint").await).await;
         running.stop().await;
     })

@@ -5,8 +5,9 @@ use mainstay::{Controller, Error, Operator, Scope, SyncRequest, SyncResponse};
 use mainstay_testkit::{OperatorTest, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::fixtures::{Count, is_watched, key, object, own_kind, shops, undefine, until};
+use crate::fixtures::{Count, is_watched, key, shops, until};
 use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
+use crate::own_kinds::{object, own_kind, undefine};
 use crate::seam::Seam;
 
 /// A Secret whose value is in an annotation, for all to see.

@@ -14,7 +14,7 @@ use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
 use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
-use crate::wire::{Fate, Sent, Wire, now};
+use crate::seam::{Seam, Sent, now};
 
 /// Long enough that no test sees it run out.
 const ENDLESS: Duration = Duration::from_hours(1);
@@ -22,7 +22,7 @@ const SHORT: Duration = Duration::from_secs(4);
 const RETRY: Duration = Duration::from_millis(200);
 
 struct Replica {
-    wire: Wire,
+    seam: Seam,
     running: RunningOperator,
 }
 
@@ -37,21 +37,21 @@ impl Replica {
         replicas: Replicas,
         more: impl IntoIterator<Item = Controller>,
     ) -> Self {
-        let wire = Wire::new(cluster.client());
+        let seam = Seam::new(cluster);
         let sync = move |request: &SyncRequest| {
             let round = request.parent_json()["spec"]["round"].to_string();
             let child = config_map(request.name(), json!({"by": name, "round": round}));
             SyncResponse::new().with_child(child)
         };
         let controller = Controller::for_kind(shop_kind()).owns::<ConfigMap>().sync(sync);
-        let mut builder = Operator::builder("shops", wire.client())
-            .namespace(cluster.namespace())
+        let mut builder = seam
+            .builder("shops")
             .replicas(replicas.identity(name).retry_interval(RETRY))
             .controller(controller);
         for controller in more {
             builder = builder.controller(controller);
         }
-        Self { wire, running: RunningOperator::start(builder.build().unwrap()) }
+        Self { seam, running: RunningOperator::start(builder.build().unwrap()) }
     }
 
     fn operator(&self) -> &Operator {
@@ -76,6 +76,11 @@ impl Replica {
         });
         held.collect()
     }
+}
+
+/// The requests of a replica that change objects, not its leases.
+fn changes(seam: &Seam) -> Vec<Sent> {
+    seam.writes().into_iter().filter(|sent| !sent.is_about_leases()).collect()
 }
 
 async fn set_round(cluster: &Cluster, name: &str, round: u32) {
@@ -133,7 +138,7 @@ async fn only_the_leader_writes_and_the_standby_has_full_caches() {
         })
         .await;
         assert_eq!(second.operator().caches().iter().map(|report| report.objects).min(), Some(1));
-        assert_eq!(second.wire.writes().len(), 0, "the standby wrote");
+        assert_eq!(changes(&second.seam).len(), 0, "the standby wrote");
         assert!(lease(&cluster).await["spec"]["holderIdentity"].as_str().unwrap().starts_with("first_"));
     })
     .await;
@@ -174,30 +179,30 @@ async fn leader_that_cannot_renew_its_lease_stops_writing_before_another_begins(
     for_each_cluster(async |cluster| {
         let (first, second) = pair(&cluster, SHORT).await;
         // Only its leases are out of reach: it could go on writing.
-        first.wire.decide(|sent| if sent.is_about_leases() { Fate::Lost } else { Fate::Answered });
+        first.seam.lose("/leases");
         let mut round = 1;
         eventually("the second to write", async || {
             round += 1;
             set_round(&cluster, "paint", round).await;
-            (second.wire.writes().len() >= 3).then_some(())
+            (changes(&second.seam).len() >= 3).then_some(())
         })
         .await;
         let ended = |sent: &Sent| sent.answer.map_or(sent.began, |(at, _)| at);
-        let last = first.wire.writes().iter().map(ended).max().expect("the first wrote");
-        let begun = second.wire.writes().iter().map(|sent| sent.began).min().expect("the second wrote");
+        let last = changes(&first.seam).iter().map(ended).max().expect("the first wrote");
+        let begun = changes(&second.seam).iter().map(|sent| sent.began).min().expect("the second wrote");
         assert!(last < begun, "both wrote at once");
 
         // When it can reach its lease again, it stands by.
         let cured = now();
-        first.wire.decide(|_| Fate::Answered);
+        first.seam.allow();
         eventually("the first to look at the leases", async || {
             let looks = |sent: &&Sent| sent.began > cured && sent.is_about_leases() && sent.answer.is_some();
-            (first.wire.sent().iter().filter(looks).count() >= 2).then_some(())
+            (first.seam.sent().iter().filter(looks).count() >= 2).then_some(())
         })
         .await;
         set_round(&cluster, "paint", round + 1).await;
         assert_eq!(writer_of(&cluster, "paint", round + 1).await, "second");
-        assert!(first.wire.writes().iter().all(|sent| sent.began < begun));
+        assert!(changes(&first.seam).iter().all(|sent| sent.began < begun));
     })
     .await;
 }
@@ -227,7 +232,7 @@ async fn check_round(cluster: &Cluster, round: u32, replicas: &[&Replica]) {
     }
     let mut writers: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
     for (index, replica) in replicas.iter().enumerate() {
-        for sent in replica.wire.writes().iter().filter(|sent| sent.began > begun) {
+        for sent in changes(&replica.seam).iter().filter(|sent| sent.began > begun) {
             writers.entry(sent.object().to_owned()).or_default().insert(index);
         }
     }
@@ -236,10 +241,10 @@ async fn check_round(cluster: &Cluster, round: u32, replicas: &[&Replica]) {
 }
 
 /// No child is ever being written by two replicas at once.
-fn check_alone(replicas: &[&Wire]) {
+fn check_alone(replicas: &[&Seam]) {
     let mut writes: BTreeMap<String, Vec<(usize, usize, usize)>> = BTreeMap::new();
-    for (index, wire) in replicas.iter().enumerate() {
-        for sent in wire.writes() {
+    for (index, seam) in replicas.iter().enumerate() {
+        for sent in changes(seam) {
             let end = sent.answer.map_or(sent.began, |(at, _)| at);
             writes.entry(sent.object().to_owned()).or_default().push((sent.began, end, index));
         }
@@ -266,7 +271,7 @@ async fn sharded_replicas_sync_every_parent_once_and_rebalance_when_one_goes_and
         shared_evenly(&[&first, &second, &third]).await;
         check_round(&cluster, 1, &[&first, &second, &third]).await;
 
-        let gone = third.wire.clone();
+        let gone = third.seam.clone();
         third.running.kill().await;
         shared_evenly(&[&first, &second]).await;
         check_round(&cluster, 2, &[&first, &second]).await;
@@ -274,7 +279,7 @@ async fn sharded_replicas_sync_every_parent_once_and_rebalance_when_one_goes_and
         let fourth = Replica::start(&cluster, "fourth", terms());
         shared_evenly(&[&first, &second, &fourth]).await;
         check_round(&cluster, 3, &[&first, &second, &fourth]).await;
-        check_alone(&[&first.wire, &second.wire, &gone, &fourth.wire]);
+        check_alone(&[&first.seam, &second.seam, &gone, &fourth.seam]);
     })
     .await;
 }

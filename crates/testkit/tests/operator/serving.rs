@@ -13,8 +13,8 @@ use tracing::field::{Field, Visit};
 use tracing::span;
 
 use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
-use crate::own_kinds::{define_own, kind_of_ones_own, object, remove_own};
-use crate::wire::{Fate, Wire};
+use crate::own_kinds::{object, own_kind, undefine};
+use crate::seam::Seam;
 
 /// An operator that serves its pages.
 struct Served {
@@ -104,9 +104,9 @@ async fn live_and_ready_are_told_when_caches_are_filled() {
 async fn not_ready_before_the_first_list_is_answered() {
     for_each_cluster(async |cluster| {
         define_shop(&cluster).await;
-        let wire = Wire::new(cluster.client());
-        wire.decide(|sent| if sent.path.contains("/configmaps") { Fate::Lost } else { Fate::Answered });
-        let served = Served::start(&cluster, wire.client(), shops()).await;
+        let seam = Seam::new(&cluster);
+        seam.lose("/configmaps");
+        let served = Served::start(&cluster, seam.client(), shops()).await;
         served.unready(&["[+]Shop.test.mainstay.dev/v1 ok", "[-]ConfigMap.v1 failed"]).await;
         assert_eq!(served.get("/livez").await.0, 200, "what waits is not stuck");
     })
@@ -118,15 +118,15 @@ async fn missing_permission_is_named_by_readyz_until_it_is_given() {
     for_each_cluster(async |cluster| {
         define_shop(&cluster).await;
         cluster.create(shop("paint", json!({}))).await;
-        let wire = Wire::new(cluster.client());
-        wire.decide(|sent| if sent.path.contains("/configmaps") { Fate::Refused } else { Fate::Answered });
-        let served = Served::start(&cluster, wire.client(), shops()).await;
+        let seam = Seam::new(&cluster);
+        seam.refuse("/configmaps", 403);
+        let served = Served::start(&cluster, seam.client(), shops()).await;
         let place = format!("configmaps in namespace {}", cluster.namespace());
         served.unready(&["[-]ConfigMap.v1 failed", "the operator may not", &place]).await;
         assert_eq!(served.get("/livez").await.0, 200);
-        assert!(wire.writes().is_empty(), "it decided without knowing the children");
+        assert!(seam.writes().is_empty(), "it decided without knowing the children");
 
-        wire.decide(|_| Fate::Answered);
+        seam.allow();
         served.ready().await;
         eventually("the child", async || cluster.find(&config_maps(), "paint").await).await;
     })
@@ -136,17 +136,17 @@ async fn missing_permission_is_named_by_readyz_until_it_is_given() {
 #[tokio::test]
 async fn missing_definition_is_named_by_readyz_until_it_comes() {
     for_each_cluster(async |cluster| {
-        let stalls = kind_of_ones_own(Scope::Namespaced);
+        let (stalls, definition) = own_kind("Stall", Scope::Namespaced);
         let controller = Controller::for_kind(stalls.clone()).owns::<ConfigMap>().sync(one_map);
         let served = Served::start(&cluster, cluster.client(), controller).await;
         served.unready(&[&format!("[-]{stalls} failed: there is no such kind")]).await;
 
-        define_own(&cluster, &stalls).await;
+        cluster.define(definition).await;
         served.ready().await;
-        cluster.create(object(&stalls, "paint", &json!({}))).await;
+        cluster.create(object(&stalls, "paint", json!({}))).await;
         eventually("the child", async || cluster.find(&config_maps(), "paint").await).await;
         served.running.stop().await;
-        remove_own(&cluster, &stalls).await;
+        undefine(&cluster, &stalls).await;
     })
     .await;
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
-use crate::wire::Wire;
+use crate::seam::Seam;
 
 /// Holds handlers back until it is opened.
 #[derive(Clone)]
@@ -117,8 +117,8 @@ async fn killed_operator_writes_nothing_more() {
     for_each_cluster(async |cluster| {
         define_shop(&cluster).await;
         let gate = Gate::closed();
-        let wire = Wire::new(cluster.client());
-        let operator = builder(&cluster, wire.client(), &gate).build().unwrap();
+        let seam = Seam::new(&cluster);
+        let operator = builder(&cluster, seam.client(), &gate).build().unwrap();
         cluster.create(shop("paint", json!({}))).await;
         let running = RunningOperator::start(operator);
         gate.reached().await;
@@ -128,7 +128,7 @@ async fn killed_operator_writes_nothing_more() {
         for index in 0..20 {
             cluster.create(shop(&format!("other-{index}"), json!({}))).await;
         }
-        assert_eq!(wire.writes().len(), 0, "{:?}", wire.writes());
+        assert_eq!(seam.writes().len(), 0, "{:?}", seam.writes());
         assert_eq!(gate.calls(), 1);
     })
     .await;

@@ -5,11 +5,11 @@ use mainstay::{Controller, Scope, SyncRequest, SyncResponse};
 use mainstay_testkit::{OperatorTest, for_each_cluster};
 use serde_json::json;
 
-use crate::fixtures::{object, own_kind, undefine};
 use crate::kinds::{
     as_spec_says, config_map, config_maps, obedient, reconciled, shop, shop_kind, step_through, version,
     warning, writes,
 };
+use crate::own_kinds::{object, own_kind, undefine};
 
 #[tokio::test]
 async fn observed_generation_is_added_by_itself() {

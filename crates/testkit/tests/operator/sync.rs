@@ -12,11 +12,11 @@ use mainstay::{
 use mainstay_testkit::{RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::fixtures::{object, own_kind, undefine};
 use crate::kinds::{
     as_spec_says, config_map, config_maps, define_shop, obedient, secrets, shop, shop_kind, shops,
     short_backoff, step_through, version, warning, writes,
 };
+use crate::own_kinds::{object, own_kind, undefine};
 use crate::seam::Seam;
 
 fn one_map(request: &SyncRequest) -> Result<SyncResponse, Error> {
