@@ -26,6 +26,18 @@ pub(crate) fn maps_of(request: &SyncRequest) -> Result<SyncResponse, Error> {
     Ok(response)
 }
 
+/// A handler that fails so many times, and then makes the config maps that a parent's spec names.
+pub(crate) fn maps_after(
+    failures: usize,
+    error: impl Fn() -> Error + Send + Sync + 'static,
+) -> impl Fn(&SyncRequest) -> Result<SyncResponse, Error> + Send + Sync + 'static {
+    let calls = Count::default();
+    move |request: &SyncRequest| {
+        calls.add();
+        if calls.get() <= failures { Err(error()) } else { maps_of(request) }
+    }
+}
+
 /// A merge patch of the maps that a parent wants.
 #[expect(clippy::needless_pass_by_value, reason = "made on the spot with json!")]
 pub(crate) fn maps(maps: Value) -> Value {
@@ -41,12 +53,6 @@ pub(crate) fn for_ever() -> Backoff {
 /// The key of an object in the test's namespace.
 pub(crate) fn key(cluster: &Cluster, name: &str) -> Key {
     Key::namespaced(cluster.namespace(), name)
-}
-
-/// The version of an object, which every write changes.
-pub(crate) async fn version(cluster: &Cluster, kind: &Kind, name: &str) -> Option<String> {
-    let object = cluster.find(kind, name).await?;
-    object["metadata"]["resourceVersion"].as_str().map(str::to_owned)
 }
 
 /// Waits until there is an object that passes.
@@ -82,6 +88,19 @@ pub(crate) fn is_watched(operator: &Operator, kind: &Kind) -> bool {
 pub(crate) struct Count(Arc<AtomicUsize>);
 
 impl Count {
+    /// A handler, and how often it is called.
+    pub(crate) fn calls_of<T>(
+        handler: impl Fn(&SyncRequest) -> Result<T, Error> + Send + Sync + 'static,
+    ) -> (Self, impl Fn(&SyncRequest) -> Result<T, Error> + Send + Sync + 'static) {
+        let calls = Self::default();
+        let counted = calls.clone();
+        let handler = move |request: &SyncRequest| {
+            counted.add();
+            handler(request)
+        };
+        (calls, handler)
+    }
+
     pub(crate) fn add(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }

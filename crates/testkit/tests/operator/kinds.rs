@@ -11,7 +11,7 @@ use mainstay::{
     ChildKind, Controller, ControllerBuilder, Error, Kind, Operator, Scope, Stepped, SyncRequest,
     SyncResponse,
 };
-use mainstay_testkit::{Cluster, OperatorTest, eventually};
+use mainstay_testkit::{Cluster, OperatorTest, RunningOperator, eventually};
 use serde_json::{Value, json};
 
 const GROUP: &str = "test.mainstay.dev";
@@ -92,6 +92,13 @@ pub(crate) fn obedient(children: impl IntoIterator<Item = Kind>) -> Controller {
 pub(crate) async fn step_through(cluster: &Cluster, controller: Controller) -> OperatorTest {
     define_shop(cluster).await;
     OperatorTest::new(cluster, "shops", |operator| operator.controller(controller))
+}
+
+/// Runs an operator of one controller.
+pub(crate) async fn run(cluster: &Cluster, controller: Controller) -> RunningOperator {
+    define_shop(cluster).await;
+    let operator = Operator::builder("shops", cluster.client()).namespace(cluster.namespace());
+    RunningOperator::start(operator.controller(controller).build().unwrap())
 }
 
 /// A backoff that no test waits for long.

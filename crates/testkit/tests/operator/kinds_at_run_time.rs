@@ -9,7 +9,7 @@ use mainstay_testkit::{Cluster, OperatorTest, RunningOperator, eventually, for_e
 use serde_json::{Value, json};
 
 use crate::fixtures::{Count, is_watched, maps_of, shops, until};
-use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind, step_through};
 use crate::own_kinds::{object, own_kind, undefine};
 use crate::seam::Seam;
 
@@ -60,10 +60,7 @@ async fn a_controller_is_added_to_a_running_operator_and_taken_away() {
 #[tokio::test]
 async fn a_child_kind_is_added_and_dropped_by_replacing_the_controller() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let test = OperatorTest::new(&cluster, "new-children", |operator| {
-            operator.controller(shops().sync(maps_of))
-        });
+        let test = step_through(&cluster, shops().sync(maps_of)).await;
         test.create(shop("paint", json!({"maps": {"a": {}}}))).await;
         test.settle().await;
 
@@ -91,9 +88,8 @@ async fn a_child_kind_is_added_and_dropped_by_replacing_the_controller() {
 #[tokio::test]
 async fn parents_that_rested_are_shown_to_a_new_handler() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let hopeless = shops().sync(|_: &SyncRequest| Err(Error::terminal("no hope")));
-        let test = OperatorTest::new(&cluster, "mended", |operator| operator.controller(hopeless));
+        let test = step_through(&cluster, hopeless).await;
         test.create(shop("paint", json!({"maps": {"a": {}}}))).await;
         test.settle().await;
         assert!(!test.exists(&config_maps(), "a").await);

@@ -6,8 +6,8 @@ use mainstay_testkit::{OperatorTest, for_each_cluster};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
-use crate::fixtures::{maps, maps_of, shops, version};
-use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
+use crate::fixtures::{maps, maps_of, shops};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind, step_through, version};
 use crate::seam::Seam;
 
 /// What a handler saw of its first child last.
@@ -24,12 +24,11 @@ fn watching(seen: &Seen) -> impl Fn(&SyncRequest) -> Result<SyncResponse, mainst
 #[tokio::test]
 async fn of_metadata_only_children_nothing_else_is_kept_and_they_are_looked_after_all_the_same() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let seen = Seen::default();
         let controller = Controller::for_kind(shop_kind())
             .child(ChildKind::of::<ConfigMap>().metadata_only())
             .sync(watching(&seen));
-        let test = OperatorTest::new(&cluster, "metadata", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         let large = "x".repeat(20_000);
         test.create(shop("paint", json!({"maps": {"a": {"key": large}}}))).await;
         test.settle().await;
@@ -63,7 +62,6 @@ async fn of_metadata_only_children_nothing_else_is_kept_and_they_are_looked_afte
 #[tokio::test]
 async fn drift_in_the_metadata_of_metadata_only_children_is_mended() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let controller = Controller::for_kind(shop_kind())
             .child(ChildKind::of::<ConfigMap>().metadata_only())
             .sync(|_: &SyncRequest| {
@@ -71,7 +69,7 @@ async fn drift_in_the_metadata_of_metadata_only_children_is_mended() {
                 map["metadata"]["labels"] = json!({"tier": "front"});
                 SyncResponse::new().with_child(map)
             });
-        let test = OperatorTest::new(&cluster, "metadata-drift", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         test.create(shop("paint", json!({}))).await;
         test.settle().await;
         test.patch(&config_maps(), "a", json!({"metadata": {"labels": {"tier": "back"}}})).await;
@@ -85,7 +83,6 @@ async fn drift_in_the_metadata_of_metadata_only_children_is_mended() {
 #[tokio::test]
 async fn fields_that_are_not_wanted_are_not_kept() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let seen = Seen::default();
         let controller = Controller::for_kind(shop_kind())
             .without("/spec/large")
@@ -97,7 +94,7 @@ async fn fields_that_are_not_wanted_are_not_kept() {
                     sync(request)
                 }
             });
-        let test = OperatorTest::new(&cluster, "pruned", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         test.create(shop("paint", json!({"large": "x".repeat(1_000), "maps": {"a": {"key": "1"}}}))).await;
         test.settle().await;
         test.patch(&config_maps(), "a", json!({"binaryData": {"theirs": "eA=="}})).await;

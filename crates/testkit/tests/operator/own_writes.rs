@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use mainstay::{ChildKind, Controller, DeletionBudget, Error, Kind, SyncRequest, SyncResponse};
-use mainstay_testkit::{OperatorTest, RunningOperator, eventually, for_each_cluster};
+use mainstay_testkit::{Cluster, OperatorTest, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::fixtures::{Count, events, key, maps, maps_of, shops, version};
-use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
+use crate::fixtures::{Count, events, for_ever, key, maps, maps_of, shops};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind, step_through, version};
 use crate::seam::Seam;
 
 /// What a handler saw, call by call.
@@ -183,19 +183,25 @@ async fn a_status_change_between_our_read_and_our_write_leads_to_a_sync() {
     .await;
 }
 
+/// A shop with a child, in whose place a user puts an object just before the operator's next such request.
+async fn with_a_user_before(cluster: &Cluster, words: &str) -> (Seam, OperatorTest) {
+    define_shop(cluster).await;
+    let seam = Seam::new(cluster);
+    let test = seam.stepping(cluster, "shops", shops().sync(maps_of));
+    test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
+    test.settle().await;
+    let user = cluster.clone();
+    seam.before(words, async move {
+        user.delete(&config_maps(), "a").await;
+        user.create(config_map("a", json!({"mine": "yes"}))).await;
+    });
+    (seam, test)
+}
+
 #[tokio::test]
 async fn an_object_that_a_user_made_in_a_childs_place_is_not_deleted() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let seam = Seam::new(&cluster);
-        let test = seam.stepping(&cluster, "uid-deletes", shops().sync(maps_of));
-        test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
-        test.settle().await;
-        let user = cluster.clone();
-        seam.before("DELETE", async move {
-            user.delete(&config_maps(), "a").await;
-            user.create(config_map("a", json!({"mine": "yes"}))).await;
-        });
+        let (seam, test) = with_a_user_before(&cluster, "DELETE").await;
         test.patch(&shop_kind(), "paint", maps(json!({"a": null}))).await;
         test.settle().await;
         assert_eq!(seam.requests("DELETE").len(), 1);
@@ -208,16 +214,7 @@ async fn an_object_that_a_user_made_in_a_childs_place_is_not_deleted() {
 #[tokio::test]
 async fn an_object_that_a_user_made_in_a_childs_place_is_not_overwritten() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let seam = Seam::new(&cluster);
-        let test = seam.stepping(&cluster, "uid-applies", shops().sync(maps_of));
-        test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
-        test.settle().await;
-        let user = cluster.clone();
-        seam.before("/configmaps/a?", async move {
-            user.delete(&config_maps(), "a").await;
-            user.create(config_map("a", json!({"mine": "yes"}))).await;
-        });
+        let (_, test) = with_a_user_before(&cluster, "/configmaps/a?").await;
         test.patch(&shop_kind(), "paint", maps(json!({"a": {"key": "2"}}))).await;
         eventually("the conflict to be told", async || {
             test.settle().await;
@@ -235,8 +232,8 @@ async fn an_object_that_a_user_made_in_a_childs_place_is_not_overwritten() {
 #[tokio::test]
 async fn deletions_beyond_the_budget_are_put_off_and_told() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let budget = DeletionBudget { burst: 2, per_minute: 0 };
+        define_shop(&cluster).await;
         let test = OperatorTest::new(&cluster, "thrift", |operator| {
             operator.controller(shops().sync(maps_of)).deletion_budget(budget)
         });
@@ -304,27 +301,21 @@ async fn syncs_at_the_same_time_do_not_spend_the_same_deletion() {
     .await;
 }
 
-async fn test_shop(cluster: &mainstay_testkit::Cluster, name: &str) {
+async fn test_shop(cluster: &Cluster, name: &str) {
     cluster.create(shop(name, json!({"maps": {name: {"key": "1"}}}))).await;
 }
 
 #[tokio::test]
 async fn no_error_of_any_kind_deletes_or_changes_anything() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let calls = Count::default();
-        let counted = calls.clone();
-        let controller = shops().backoff(crate::fixtures::for_ever()).sync(move |request: &SyncRequest| {
-            counted.add();
-            match request.parent_json()["spec"]["mode"].as_str() {
-                Some("error") => Err(Error::new("no luck")),
-                Some("terminal") => Err(Error::terminal("no hope")),
-                Some("later") => Err(Error::retry_after(std::time::Duration::from_hours(1), "not now")),
-                Some("panic") => panic!("by intent"),
-                _ => maps_of(request),
-            }
+        let (calls, sync) = Count::calls_of(|request| match request.parent_json()["spec"]["mode"].as_str() {
+            Some("error") => Err(Error::new("no luck")),
+            Some("terminal") => Err(Error::terminal("no hope")),
+            Some("later") => Err(Error::retry_after(std::time::Duration::from_hours(1), "not now")),
+            Some("panic") => panic!("by intent"),
+            _ => maps_of(request),
         });
-        let test = OperatorTest::new(&cluster, "careful", |operator| operator.controller(controller));
+        let test = step_through(&cluster, shops().backoff(for_ever()).sync(sync)).await;
         test.create(shop("paint", json!({"maps": {"a": {"key": "1"}, "b": {"key": "1"}}}))).await;
         test.settle().await;
         let before =
@@ -339,7 +330,7 @@ async fn no_error_of_any_kind_deletes_or_changes_anything() {
                 (version(&cluster, &config_maps(), "a").await, version(&cluster, &config_maps(), "b").await);
             assert_eq!(after, before, "{mode}");
             let now = version(&cluster, &shop_kind(), "paint").await;
-            assert_eq!(now.as_deref(), shop["metadata"]["resourceVersion"].as_str(), "{mode}");
+            assert_eq!(shop["metadata"]["resourceVersion"], now, "{mode}");
         }
     })
     .await;

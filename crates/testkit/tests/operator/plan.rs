@@ -6,8 +6,8 @@ use mainstay::{Error, Finalized, PlanError, Recording, ReplayError, SyncRequest,
 use mainstay_testkit::{OperatorTest, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::fixtures::{Count, for_ever, key, maps, maps_of, shops, version};
-use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
+use crate::fixtures::{Count, for_ever, key, maps, maps_of, shops};
+use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind, step_through, version};
 use crate::seam::Seam;
 
 /// Waits until what was done is seen, and takes no step.
@@ -64,9 +64,8 @@ async fn a_plan_changes_nothing_and_is_what_the_next_sync_does() {
 #[tokio::test]
 async fn there_is_no_plan_for_what_nobody_looks_after() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let controller = shops().backoff(for_ever()).sync(|_: &SyncRequest| Err(Error::new("no luck")));
-        let test = OperatorTest::new(&cluster, "no-plans", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         test.create(shop("paint", json!({}))).await;
         test.settle().await;
         let (operator, paint) = (test.operator(), key(&cluster, "paint"));
@@ -82,15 +81,9 @@ async fn there_is_no_plan_for_what_nobody_looks_after() {
 #[tokio::test]
 async fn the_plan_of_a_paused_or_leaving_parent_is_to_wait() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let finalized = Count::default();
-        let counted = finalized.clone();
-        let finalize = move |_: &SyncRequest| {
-            counted.add();
-            Ok(Finalized::Done)
-        };
+        let (finalized, finalize) = Count::calls_of(|_| Ok(Finalized::Done));
         let controller = shops().finalize(finalize).sync(maps_of);
-        let test = OperatorTest::new(&cluster, "waits", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         let mut paused = shop("paused", json!({"maps": {"a": {}}}));
         paused["metadata"]["annotations"] = json!({PAUSED: "true"});
         test.create(paused).await;
@@ -119,14 +112,13 @@ async fn the_plan_of_a_paused_or_leaving_parent_is_to_wait() {
 #[tokio::test]
 async fn the_last_plans_are_kept_with_their_triggers_and_outcomes() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let controller = shops().history(2).sync(|request: &SyncRequest| {
             if request.parent_json()["spec"]["mode"] == "hopeless" {
                 return Err(Error::terminal("no hope"));
             }
             maps_of(request)
         });
-        let test = OperatorTest::new(&cluster, "explains", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         let history = || test.operator().explain(&shop_kind(), &key(&cluster, "paint")).unwrap().history;
         test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
         test.settle().await;
@@ -227,7 +219,6 @@ async fn a_recorded_decision_is_made_again_without_a_cluster() {
 #[tokio::test]
 async fn conditions_set_by_the_helper_move_their_time_only_with_their_state() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let controller = shops().sync(|request: &SyncRequest| {
             let mut conditions = Conditions::of_status(&request.parent_json()["status"]);
             let open = request.parent_json()["spec"]["open"] == true;
@@ -244,6 +235,7 @@ async fn conditions_set_by_the_helper_move_their_time_only_with_their_state() {
             SyncResponse::from_status(json!({"conditions": conditions}))
         });
         let clock = TestClock::default();
+        define_shop(&cluster).await;
         let test = OperatorTest::new(&cluster, "conditions", |operator| {
             operator.controller(controller).clock(clock.clone())
         });

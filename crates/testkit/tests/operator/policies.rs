@@ -3,11 +3,11 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use mainstay::plan::{PAUSED, RECONCILE_NOW};
 use mainstay::{ChildKind, Controller, Error, Finalized, SyncRequest};
-use mainstay_testkit::{OperatorTest, eventually, for_each_cluster};
+use mainstay_testkit::{eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::fixtures::{Count, Switch, for_ever, key, maps, maps_of, shops, until, until_gone, version};
-use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
+use crate::fixtures::{Count, Switch, for_ever, key, maps, maps_of, shops, until, until_gone};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind, step_through, version};
 use crate::seam::Seam;
 
 fn annotate(name: &str, value: impl Into<Value>) -> Value {
@@ -21,14 +21,8 @@ fn uid(object: &Value) -> String {
 #[tokio::test]
 async fn nothing_is_written_for_a_paused_parent() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let calls = Count::default();
-        let counted = calls.clone();
-        let controller = shops().sync(move |request: &SyncRequest| {
-            counted.add();
-            maps_of(request)
-        });
-        let test = OperatorTest::new(&cluster, "pauses", |operator| operator.controller(controller));
+        let (calls, sync) = Count::calls_of(maps_of);
+        let test = step_through(&cluster, shops().sync(sync)).await;
         test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
         test.settle().await;
         test.patch(&shop_kind(), "paint", annotate(PAUSED, "true")).await;
@@ -42,7 +36,7 @@ async fn nothing_is_written_for_a_paused_parent() {
         assert!(!test.exists(&config_maps(), "b").await);
         assert_eq!(version(&cluster, &config_maps(), "a").await, before);
         let now = version(&cluster, &shop_kind(), "paint").await;
-        assert_eq!(now.as_deref(), shop["metadata"]["resourceVersion"].as_str());
+        assert_eq!(shop["metadata"]["resourceVersion"], now);
         let report = test.operator().explain(&shop_kind(), &key(&cluster, "paint")).unwrap();
         assert!(report.history.last().unwrap()["plan"]["waiting"].to_string().contains("Paused"));
 
@@ -57,15 +51,9 @@ async fn nothing_is_written_for_a_paused_parent() {
 #[tokio::test]
 async fn a_paused_parent_is_not_finalized_before_it_goes_on() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let calls = Count::default();
-        let counted = calls.clone();
-        let finalize = move |_: &SyncRequest| {
-            counted.add();
-            Ok(Finalized::Done)
-        };
+        let (calls, finalize) = Count::calls_of(|_| Ok(Finalized::Done));
         let controller = shops().finalize(finalize).sync(maps_of);
-        let test = OperatorTest::new(&cluster, "pauses-last", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         test.create(shop("paint", json!({}))).await;
         test.settle().await;
         test.patch(&shop_kind(), "paint", annotate(PAUSED, "true")).await;
@@ -84,7 +72,6 @@ async fn a_paused_parent_is_not_finalized_before_it_goes_on() {
 #[tokio::test]
 async fn a_parent_that_is_asked_for_is_synced_whatever_its_backoff_or_rest() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let (mended, terminal) = (Switch::default(), Switch::default());
         let (is_mended, is_terminal) = (mended.clone(), terminal.clone());
         let controller = shops().backoff(for_ever()).sync(move |request: &SyncRequest| {
@@ -94,7 +81,7 @@ async fn a_parent_that_is_asked_for_is_synced_whatever_its_backoff_or_rest() {
                 (false, false) => Err(Error::new("no luck")),
             }
         });
-        let test = OperatorTest::new(&cluster, "asked", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         let report = || test.operator().explain(&shop_kind(), &key(&cluster, "paint")).unwrap();
         test.create(shop("paint", json!({"maps": {"a": {}}}))).await;
         test.settle().await;
@@ -137,8 +124,7 @@ fn labelled(name: &str, labels: Value) -> Value {
 #[tokio::test]
 async fn an_object_with_the_right_labels_and_no_controller_is_adopted_and_no_other() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let test = OperatorTest::new(&cluster, "adopts", |operator| operator.controller(adopting()));
+        let test = step_through(&cluster, adopting()).await;
         let mine = test.create(labelled("mine", json!({"shop": "paint"}))).await;
         test.create(labelled("not-mine", json!({"shop": "other"}))).await;
         test.create(config_map("plain", json!({}))).await;
@@ -172,8 +158,7 @@ async fn an_object_with_the_right_labels_and_no_controller_is_adopted_and_no_oth
 #[tokio::test]
 async fn nothing_is_adopted_that_has_a_controller() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let test = OperatorTest::new(&cluster, "adopts-not", |operator| operator.controller(adopting()));
+        let test = step_through(&cluster, adopting()).await;
         let first = test.create(shop("first", json!({}))).await;
         let mut taken = labelled("taken", json!({"shop": "second"}));
         taken["metadata"]["ownerReferences"] = json!([{"apiVersion": "test.mainstay.dev/v1", "kind": "Shop",
@@ -243,11 +228,10 @@ async fn children_of_a_former_parent_of_the_same_name_are_not_taken_for_its_own(
 #[tokio::test]
 async fn children_that_shall_outlive_their_parent_are_released() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let controller = Controller::for_kind(shop_kind())
             .child(ChildKind::of::<ConfigMap>().orphan_on_delete())
             .sync(maps_of);
-        let test = OperatorTest::new(&cluster, "orphans", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         test.create(shop("paint", json!({"maps": {"a": {"key": "1"}, "b": {"key": "1"}}}))).await;
         test.settle().await;
         let before = test.get(&config_maps(), "a").await.unwrap();
@@ -271,10 +255,7 @@ async fn children_that_shall_outlive_their_parent_are_released() {
 #[tokio::test]
 async fn a_child_that_lost_its_reference_gets_it_back() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let test = OperatorTest::new(&cluster, "lost-reference", |operator| {
-            operator.controller(shops().sync(maps_of))
-        });
+        let test = step_through(&cluster, shops().sync(maps_of)).await;
         let shop = test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
         test.settle().await;
         test.patch(&config_maps(), "a", json!({"metadata": {"ownerReferences": null}})).await;

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use mainstay::{Error, SyncRequest, SyncResponse};
-use mainstay_testkit::{OperatorTest, RunningOperator, eventually, for_each_cluster};
+use mainstay::{Controller, Error, SyncRequest, SyncResponse};
+use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::fixtures::{Count, Switch, for_ever, key, maps_of, shops, until};
-use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
+use crate::fixtures::{Count, Switch, for_ever, key, maps_after, maps_of, shops, until};
+use crate::kinds::{config_map, config_maps, define_shop, run, shop, shop_kind, step_through};
 use crate::seam::Seam;
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn what_a_user_changed_comes_before_what_was_merely_found() {
             cluster.create(shop(name, json!({}))).await;
         }
         let controller = shops().sync(maps_of);
-        let test = OperatorTest::new(&cluster, "priorities", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         let first = test.step().await.unwrap();
         assert_eq!(first.key.name(), "a");
         test.patch(&shop_kind(), "e", json!({"spec": {"maps": {"e": {}}}})).await;
@@ -36,14 +36,15 @@ async fn what_a_user_changed_comes_before_what_was_merely_found() {
 #[tokio::test]
 async fn a_backoff_ends_with_a_change_of_the_parent_and_with_nothing_less() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let (calls, failing) = (Count::default(), Switch::default());
-        let (counted, fails) = (calls.clone(), failing.clone());
-        let controller = shops().backoff(for_ever()).sync(move |request: &SyncRequest| {
-            counted.add();
-            if fails.is_on() { Err(Error::new("no luck")) } else { maps_of(request) }
-        });
-        let test = OperatorTest::new(&cluster, "backoffs", |operator| operator.controller(controller));
+        let failing = Switch::default();
+        let fails = failing.clone();
+        let (calls, sync) =
+            Count::calls_of(
+                move |request| {
+                    if fails.is_on() { Err(Error::new("no luck")) } else { maps_of(request) }
+                },
+            );
+        let test = step_through(&cluster, shops().backoff(for_ever()).sync(sync)).await;
         test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
         test.settle().await;
         failing.set(true);
@@ -69,20 +70,18 @@ async fn a_backoff_ends_with_a_change_of_the_parent_and_with_nothing_less() {
     .await;
 }
 
+/// Runs this until a shop has the map that it wants.
+async fn comes_to_a_map(cluster: &Cluster, controller: Controller) {
+    let running = run(cluster, controller).await;
+    cluster.create(shop("paint", json!({"maps": {"a": {}}}))).await;
+    until(cluster, &config_maps(), "a", |_| true).await;
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn a_failing_parent_is_tried_again_by_itself() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let calls = Count::default();
-        let counted = calls.clone();
-        let controller = shops().sync(move |request: &SyncRequest| {
-            counted.add();
-            if counted.get() < 3 { Err(Error::new("not yet")) } else { maps_of(request) }
-        });
-        let running = Seam::new(&cluster).running("retries", controller);
-        cluster.create(shop("paint", json!({"maps": {"a": {}}}))).await;
-        until(&cluster, &config_maps(), "a", |_| true).await;
-        running.stop().await;
+        comes_to_a_map(&cluster, shops().sync(maps_after(2, || Error::new("not yet")))).await;
     })
     .await;
 }
@@ -90,15 +89,11 @@ async fn a_failing_parent_is_tried_again_by_itself() {
 #[tokio::test]
 async fn a_terminal_error_rests_until_the_parent_changes() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let calls = Count::default();
-        let counted = calls.clone();
-        let controller = shops().sync(move |request: &SyncRequest| {
-            counted.add();
+        let (calls, sync) = Count::calls_of(|request| {
             let hopeless = request.parent_json()["spec"]["hopeless"] == true;
             if hopeless { Err(Error::terminal("no hope")) } else { maps_of(request) }
         });
-        let test = OperatorTest::new(&cluster, "resting", |operator| operator.controller(controller));
+        let test = step_through(&cluster, shops().sync(sync)).await;
         test.create(shop("paint", json!({"maps": {"a": {}}}))).await;
         test.settle().await;
         test.patch(&shop_kind(), "paint", json!({"spec": {"hopeless": true}})).await;
@@ -119,14 +114,9 @@ async fn a_terminal_error_rests_until_the_parent_changes() {
 #[tokio::test]
 async fn a_sync_that_asks_for_another_gets_it() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let calls = Count::default();
-        let counted = calls.clone();
-        let controller = shops().sync(move |_: &SyncRequest| {
-            counted.add();
-            Ok(SyncResponse::new().requeue_after(Duration::from_millis(5)))
-        });
-        let running = Seam::new(&cluster).running("requeues", controller);
+        let again = SyncResponse::new().requeue_after(Duration::from_millis(5));
+        let (calls, sync) = Count::calls_of(move |_| Ok(again.clone()));
+        let running = run(&cluster, shops().sync(sync)).await;
         cluster.create(shop("paint", json!({}))).await;
         eventually("five syncs", async || (calls.get() >= 5).then_some(())).await;
         running.stop().await;
@@ -137,20 +127,8 @@ async fn a_sync_that_asks_for_another_gets_it() {
 #[tokio::test]
 async fn an_error_with_a_time_of_its_own_is_tried_again_then() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let calls = Count::default();
-        let counted = calls.clone();
-        let controller = shops().backoff(for_ever()).sync(move |request: &SyncRequest| {
-            counted.add();
-            if counted.get() < 4 {
-                return Err(Error::retry_after(Duration::from_millis(5), "soon"));
-            }
-            maps_of(request)
-        });
-        let running = Seam::new(&cluster).running("retries-soon", controller);
-        cluster.create(shop("paint", json!({"maps": {"a": {}}}))).await;
-        until(&cluster, &config_maps(), "a", |_| true).await;
-        running.stop().await;
+        let soon = || Error::retry_after(Duration::from_millis(5), "soon");
+        comes_to_a_map(&cluster, shops().backoff(for_ever()).sync(maps_after(3, soon))).await;
     })
     .await;
 }

@@ -6,7 +6,7 @@ use mainstay_testkit::{OperatorTest, RunningOperator, eventually, for_each_clust
 use serde_json::{Value, json};
 
 use crate::fixtures::{Count, is_watched, key, shops, until};
-use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind, step_through};
 use crate::own_kinds::{object, own_kind, undefine};
 use crate::seam::Seam;
 
@@ -39,9 +39,8 @@ async fn copied(test: &OperatorTest, name: &str) -> Value {
 #[tokio::test]
 async fn an_object_asked_for_by_name_wakes_whoever_asked_when_it_comes_changes_and_goes() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let controller = shops().reads::<Secret>().sync(copy_of_secret);
-        let test = OperatorTest::new(&cluster, "by-name", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         test.create(shop("paint", json!({"secret": "key"}))).await;
         eventually("the answer that there is none", async || {
             test.settle().await;
@@ -67,13 +66,12 @@ async fn an_object_asked_for_by_name_wakes_whoever_asked_when_it_comes_changes_a
 #[tokio::test]
 async fn objects_asked_for_by_selector_wake_whoever_asked_when_they_come_change_and_go() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let controller = shops().reads::<Secret>().sync(|request: &SyncRequest| {
             let selected = request.select::<Secret>(&format!("shop={}", request.name()))?;
             let values: Vec<_> = selected.iter().map(value_of).collect();
             SyncResponse::new().with_child(config_map(request.name(), json!({"value": values.join(",")})))
         });
-        let test = OperatorTest::new(&cluster, "by-selector", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         test.create(secret("a", "1", json!({"shop": "paint"}))).await;
         test.create(secret("b", "2", json!({"shop": "other"}))).await;
         test.create(shop("paint", json!({}))).await;
@@ -147,7 +145,7 @@ async fn a_namespaced_parent_is_refused_what_is_outside_of_its_namespace() {
             let found = request.get_in::<Secret>(&other, "key")?;
             SyncResponse::new().with_child(config_map("a", json!({"found": found.is_some().to_string()})))
         });
-        let test = OperatorTest::new(&cluster, "outside", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         test.create(shop("paint", json!({}))).await;
         test.settle().await;
         let report = test.operator().explain(&shop_kind(), &key(&cluster, "paint")).unwrap();
@@ -163,9 +161,8 @@ async fn a_namespaced_parent_is_refused_what_is_outside_of_its_namespace() {
 #[tokio::test]
 async fn a_kind_that_was_not_declared_is_refused() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let controller = shops().sync(copy_of_secret);
-        let test = OperatorTest::new(&cluster, "undeclared", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         test.create(shop("paint", json!({"secret": "key"}))).await;
         test.settle().await;
         let report = test.operator().explain(&shop_kind(), &key(&cluster, "paint")).unwrap();
@@ -182,9 +179,8 @@ async fn a_kind_that_was_not_declared_is_refused() {
 #[tokio::test]
 async fn the_watch_of_a_kind_ends_with_the_last_reference_to_it() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let controller = shops().reads::<Secret>().sync(copy_of_secret);
-        let test = OperatorTest::new(&cluster, "dropped", |operator| operator.controller(controller));
+        let test = step_through(&cluster, controller).await;
         assert!(!is_watched(test.operator(), &secrets()), "nobody has asked yet");
         test.create(secret("key", "one", json!({}))).await;
         for name in ["paint", "glue"] {

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use mainstay::{Controller, Error, Operator, Scope, SyncRequest, SyncResponse};
-use mainstay_testkit::{Cluster, OperatorTest, RunningOperator, eventually, for_each_cluster};
+use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::span;
 
-use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
+use crate::kinds::{config_map, config_maps, define_shop, shop, shop_kind, step_through};
 use crate::own_kinds::{object, own_kind, undefine};
 use crate::seam::Seam;
 
@@ -286,9 +286,8 @@ impl Spans {
 async fn spans_of_syncs_say_what_triggered_them() {
     let spans = Spans::install();
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
         let paint = format!("{}/paint", cluster.namespace());
-        let test = OperatorTest::new(&cluster, "shops", |operator| operator.controller(shops()));
+        let test = step_through(&cluster, shops()).await;
         test.settle().await;
         test.create(shop("paint", json!({}))).await;
         test.settle().await;

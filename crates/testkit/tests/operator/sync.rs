@@ -12,8 +12,9 @@ use mainstay::{
 use mainstay_testkit::{RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
+use crate::fixtures::Count;
 use crate::kinds::{
-    as_spec_says, config_map, config_maps, define_shop, obedient, secrets, shop, shop_kind, shops,
+    as_spec_says, config_map, config_maps, define_shop, obedient, run, secrets, shop, shop_kind, shops,
     short_backoff, step_through, version, warning, writes,
 };
 use crate::own_kinds::{object, own_kind, undefine};
@@ -246,23 +247,16 @@ async fn handler_error_changes_nothing_and_is_counted_and_told() {
 #[tokio::test]
 async fn failing_parent_is_tried_again_after_a_backoff_until_it_succeeds() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let calls = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&calls);
+        let calls = AtomicUsize::new(0);
         let controller = shops([ChildKind::of::<ConfigMap>()]).backoff(short_backoff()).sync(
             move |request: &SyncRequest| {
-                if counted.fetch_add(1, Ordering::Relaxed) < 3 {
+                if calls.fetch_add(1, Ordering::Relaxed) < 3 {
                     return Err(Error::new("not yet"));
                 }
                 one_map(request)
             },
         );
-        let operator = Operator::builder("shops", cluster.client())
-            .namespace(cluster.namespace())
-            .controller(controller)
-            .build()
-            .unwrap();
-        let running = RunningOperator::start(operator);
+        let running = run(&cluster, controller).await;
         cluster.create(shop("paint", json!({}))).await;
         eventually("the child", async || cluster.find(&config_maps(), "paint").await).await;
         let key = Key::namespaced(cluster.namespace(), "paint");
@@ -279,21 +273,11 @@ async fn failing_parent_is_tried_again_after_a_backoff_until_it_succeeds() {
 #[tokio::test]
 async fn answer_can_ask_to_be_called_again() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
-        let calls = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&calls);
-        let controller = shops([]).sync(move |_: &SyncRequest| {
-            counted.fetch_add(1, Ordering::Relaxed);
-            Ok(SyncResponse::new().requeue_after(Duration::from_millis(20)))
-        });
-        let operator = Operator::builder("shops", cluster.client())
-            .namespace(cluster.namespace())
-            .controller(controller)
-            .build()
-            .unwrap();
-        let running = RunningOperator::start(operator);
+        let again = SyncResponse::new().requeue_after(Duration::from_millis(20));
+        let (calls, sync) = Count::calls_of(move |_| Ok(again.clone()));
+        let running = run(&cluster, shops([]).sync(sync)).await;
         cluster.create(shop("paint", json!({}))).await;
-        eventually("more calls", async || (calls.load(Ordering::Relaxed) > 3).then_some(())).await;
+        eventually("more calls", async || (calls.get() > 3).then_some(())).await;
         running.stop().await;
     })
     .await;
