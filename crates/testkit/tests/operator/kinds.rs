@@ -58,13 +58,11 @@ pub(crate) fn definition(kind: &str, plural: &str, scope: &str) -> Value {
 }
 
 /// A shop of this name and spec.
-#[allow(clippy::needless_pass_by_value, reason = "it is written with `json!`")]
 pub(crate) fn shop(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "test.mainstay.dev/v1", "kind": "Shop", "metadata": {"name": name}, "spec": spec})
 }
 
 /// A config map of this name and data.
-#[allow(clippy::needless_pass_by_value, reason = "it is written with `json!`")]
 pub(crate) fn config_map(name: &str, data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
 }
