@@ -98,11 +98,12 @@ impl Runner {
 
 /// Which object a child names, if it is one that can be acted on; planning says what is wrong with the others.
 fn name_of(active: &Active, parent: &Object, child: &Value) -> Option<ObjectRef> {
-    let text = |pointer: &str| child.pointer(pointer).and_then(Value::as_str);
-    let (api_version, kind, name) = (text("/apiVersion")?, text("/kind")?, text("/metadata/name")?);
+    let metadata = child.get("metadata")?;
+    let (api_version, kind) = (child.get("apiVersion")?.as_str()?, child.get("kind")?.as_str()?);
+    let name = metadata.get("name")?.as_str()?;
     let mut kinds = active.controller.children.iter().map(|child| &child.kind);
     let kind = kinds.find(|known| known.kind() == kind && known.api_version() == api_version)?;
-    let namespace = text("/metadata/namespace").or(parent.key().namespace());
+    let namespace = metadata.get("namespace").and_then(Value::as_str).or(parent.key().namespace());
     let namespace = namespace.filter(|_| kind.scope() == Scope::Namespaced);
     Some(ObjectRef { kind: kind.clone(), key: Key::new(namespace, name) })
 }
