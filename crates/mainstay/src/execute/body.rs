@@ -130,7 +130,8 @@ mod tests {
     use super::*;
 
     fn rendered(precondition: Precondition) -> Value {
-        let value = json!({"kind": "Shop", "metadata": {"name": "web", "uid": "old"}, "spec": {"metadata": {}}});
+        let value =
+            json!({"kind": "Shop", "metadata": {"name": "web", "uid": "old"}, "spec": {"metadata": {}}});
         serde_json::from_slice(&render_body(Action::Apply, &Body::new(value, precondition))).unwrap()
     }
 

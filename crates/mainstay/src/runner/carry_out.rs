@@ -84,6 +84,10 @@ impl Course<'_> {
         let mut problems = Vec::new();
         let mut withheld = 0;
         for (place, step) in plan.steps.iter().enumerate() {
+            if Instant::now() > self.deadline {
+                executed.failure = Some(Failure::too_late());
+                break;
+            }
             if is_budgeted(step) && !lock(&self.runner.budget).take(Instant::now()) {
                 withheld += 1;
                 executed.outcomes.push("put off: the deletion budget is used up".into());
@@ -202,13 +206,7 @@ impl Course<'_> {
             StepOutcome::Done => {
                 executed.wrote = true;
                 // Should this be a round of a loop, it is held from the next time on.
-                self.runner.observe(
-                    plan,
-                    &[&step],
-                    &self.request,
-                    &self.request.asked(),
-                    now,
-                );
+                self.runner.observe(plan, &[&step], &self.request, &self.request.asked(), now);
             }
             StepOutcome::NotNeeded => {}
             StepOutcome::Outdated => executed.outdated = true,

@@ -29,6 +29,8 @@ pub(super) struct Course<'a> {
     pub(super) request: SyncRequest,
     pub(super) turn: Turn,
     pub(super) triggers: Vec<String>,
+    /// No step begins after this.
+    pub(super) deadline: Instant,
 }
 
 /// What a handler said, in either of its two roles.

@@ -32,7 +32,7 @@ impl Runner {
             "sync",
             parent = %taken.key,
             kind = %kind,
-            trigger = taken.triggers.first().map_or("timer", Trigger::as_str),
+            trigger = taken.triggers.first().unwrap_or(&Trigger::Time).as_str(),
             failures = (taken.failures > 0).then_some(taken.failures),
         );
         let (outcome, result) = self.sync_one(taken).instrument(span).await;
@@ -54,10 +54,22 @@ impl Runner {
         };
         // Whoever takes the shard over finds all of its parents anew.
         let Ok(turn) = self.fence.begin(parent.uid()) else { return (Outcome::DONE, "other-replica") };
-        let triggers = taken.triggers.iter().map(ToString::to_string).collect();
+        let mut triggers: Vec<_> = taken.triggers.iter().map(ToString::to_string).collect();
+        if triggers.is_empty() {
+            triggers.push(Trigger::Time.to_string());
+        }
         let request = self.request(&active, parent);
-        let course =
-            Course { runner: self, active: &active, knowledge: &knowledge, id, request, turn, triggers };
+        let deadline = Instant::now() + active.controller.options.deadline;
+        let course = Course {
+            runner: self,
+            active: &active,
+            knowledge: &knowledge,
+            id,
+            request,
+            turn,
+            triggers,
+            deadline,
+        };
         course.run().await
     }
 
