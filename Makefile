@@ -12,13 +12,12 @@ up: ## Everything on this machine: the API server on loopback, and the path of i
 	@cargo run --release -q -p mainstay-cli -- up
 
 test: kubernetes ## All tests, on the embedded API server and on a real control plane.
-	MAINSTAY_TEST_CLUSTER=both cargo run -q -p mainstay-testkit --bin real-cluster -- cargo test --workspace
-	cargo test -q -p mainstay --features otlp --lib otlp
+	MAINSTAY_TEST_CLUSTER=both cargo run -q -p mainstay-testkit --bin real-cluster -- cargo test --workspace --features mainstay/otlp
 
 lint: ## Format, clippy, docs, licences and duplicates of dependencies.
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
+	cargo clippy --workspace --all-targets --features mainstay/otlp --quiet -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --features mainstay/otlp --no-deps --quiet
 	cargo test -q -p mainstay-testkit --test dependencies
 
 bench: kubernetes ## Speed and memory beside the real kube-apiserver, in one run.

@@ -80,7 +80,7 @@ impl Controller {
         self.finalize.is_some() || self.children.iter().any(|child| child.orphan)
     }
 
-    /// The kind of revisions, if a child kind is rolled.
+    /// Whether a child kind is rolled.
     pub(crate) fn rolls(&self) -> bool {
         self.children.iter().any(|child| matches!(child.strategy, Strategy::Rolling(_)))
     }
@@ -159,7 +159,8 @@ impl ControllerBuilder {
         self
     }
 
-    /// How long one call of the handler may take; a minute unless said otherwise. What takes longer counts as failed.
+    /// How long a sync may take; a minute unless said otherwise. A handler that takes longer has failed (on a runtime of one
+    /// thread a plain one cannot be interrupted); writes that are not begun by then are left to the next sync.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.options.deadline = deadline;
         self

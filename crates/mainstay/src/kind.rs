@@ -4,6 +4,7 @@
 //! was written down while the program ran.
 
 use std::any::TypeId;
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,9 +21,22 @@ pub enum Scope {
 }
 
 /// A kind of Kubernetes object: its group, version, name, plural and scope. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "Parts", from = "Parts")]
 pub struct Kind(Arc<Parts>);
+
+/// By group, version and name. Kinds are keys of maps everywhere, and most that meet there are clones of one value.
+impl Ord for Kind {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for Kind {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 struct Parts {

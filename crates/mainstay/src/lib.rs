@@ -99,13 +99,14 @@
 //!   have a [budget](DeletionBudget) and hit only the very object that was decided on.
 //! - **Nothing is stolen.** An object that is not the parent's is not touched, unless it may be
 //!   [adopted](ChildKind::adopt); the conflict is told on the parent.
-//! - **One parent harms no other.** A slow, failing or panicking handler delays its own parent only. Each has its own backoff.
+//! - **One parent harms no other.** A slow, failing or panicking handler delays its own parent only (a plain one needs a runtime
+//!   of several threads for that). Each has its own backoff.
 //! - **Children first, then the status**, which is computed from what the writes made, and carries `observedGeneration`.
 //! - **Loops end.** A value that differs at every sync, or that somebody else keeps changing back, is reported with its field
 //!   paths and left alone for a while.
 //! - **Replicas do not overlap.** A write begins only while its lease is sure to last until it has ended.
-//! - **Problems are told where people look:** as the condition [`Reconciled`](plan::RECONCILED) and an event on the parent, in
-//!   the log, in [metrics](Operator::metrics) and on `/debug/parents`, in the same words.
+//! - **Problems are told where people look:** as the condition [`Reconciled`](plan::RECONCILED) and an event on the parent (a
+//!   handler's error is an event only: it changes nothing), in the log, in [metrics](Operator::metrics) and on `/debug/parents`, in the same words.
 //!
 //! # What is absent
 //!

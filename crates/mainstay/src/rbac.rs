@@ -158,7 +158,7 @@ fn rules(rules: &Rules) -> Vec<Value> {
     shared.into_iter().map(rule).collect()
 }
 
-/// As `kubectl apply -f -` reads it: JSON documents, one after the other.
+/// As `kubectl apply -f -` reads it: a `List`, in JSON.
 impl fmt::Display for Rbac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": self.roles()});

@@ -1,7 +1,9 @@
 //! A decision, kept in a file: everything that it rested on, to be made again elsewhere.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -67,7 +69,7 @@ pub enum ReplayError {
     /// An object in it cannot be read.
     #[error("an object of the recording")]
     Object(#[from] Unreadable),
-    /// The handler failed, as it may have when this was recorded.
+    /// The handler failed, as it may have done when this was recorded.
     #[error("the handler failed: {0}")]
     Handler(String),
 }
@@ -106,6 +108,26 @@ impl Recording {
             has_status: situation.has_status,
             deletions_allowed: situation.deletions_allowed,
         }
+    }
+
+    /// Writes it to a file, which only its owner can read.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        serde_json::to_writer_pretty(options.open(path)?, self).map_err(io::Error::from)
+    }
+
+    /// Reads one from a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not a recording.
+    pub fn load(path: impl AsRef<Path>) -> io::Result<Self> {
+        serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
     }
 
     /// Makes the decision again: calls the controller's handler with what was recorded, and plans. Needs no cluster and

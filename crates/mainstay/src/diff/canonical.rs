@@ -85,11 +85,15 @@ pub(crate) fn drop_nulls(value: &mut Value) {
 /// The canonical text.
 pub(super) fn text(value: &Value) -> String {
     let mut text = String::new();
+    push(value, &mut text);
+    text
+}
+
+fn push(value: &Value, text: &mut String) {
     let Ok(()) = write(value, &mut |part| -> Result<(), Infallible> {
         text.push_str(part);
         Ok(())
     });
-    text
 }
 
 /// Hands the canonical text to `sink`, piece by piece, until it refuses one.
@@ -145,28 +149,26 @@ fn write_string<E>(text: &str, sink: &mut dyn FnMut(&str) -> Result<(), E>) -> R
     sink(&Value::from(text).to_string())
 }
 
-/// The first half of a SHA-256 over canonical texts.
-pub(super) struct Hash(ring::digest::Context);
+/// The first half of a SHA-256 over canonical texts. They are put together first: digests of many small pieces cost
+/// more than their text.
+pub(super) struct Hash(String);
 
 impl Hash {
     pub(super) fn new() -> Self {
-        Self(ring::digest::Context::new(&ring::digest::SHA256))
+        Self(String::with_capacity(1024))
     }
 
     pub(super) fn text(&mut self, text: &str) {
-        self.0.update(text.as_bytes());
+        self.0.push_str(text);
     }
 
     pub(super) fn value(&mut self, value: &Value) {
-        let Ok(()) = write(value, &mut |part| -> Result<(), Infallible> {
-            self.0.update(part.as_bytes());
-            Ok(())
-        });
+        push(value, &mut self.0);
     }
 
     pub(super) fn finish(self) -> [u8; 16] {
         let mut half = [0; 16];
-        let digest = self.0.finish();
+        let digest = ring::digest::digest(&ring::digest::SHA256, self.0.as_bytes());
         half.iter_mut().zip(digest.as_ref()).for_each(|(to, from)| *to = *from);
         half
     }

@@ -73,10 +73,8 @@ impl Desired {
         if is_secret(object) {
             fold_string_data(object);
         }
-        for (pointer, field) in
-            [("/apiVersion", "apiVersion"), ("/kind", "kind"), ("/metadata/name", "metadata.name")]
-        {
-            if text(&child, pointer).is_empty() {
+        for field in ["apiVersion", "kind", "metadata.name"] {
+            if text(&child, field).is_empty() {
                 return Err(DesiredError::Missing { child: name_of(&child), field });
             }
         }
@@ -94,14 +92,19 @@ impl Desired {
 
     /// The object as it is sent: with the annotation that remembers the hash.
     pub fn to_apply(&self) -> Value {
-        let mut object = self.object.clone();
+        self.clone().into_apply().0
+    }
+
+    /// The object as it is sent, and the hash in its annotation.
+    pub fn into_apply(self) -> (Value, String) {
+        let Self { mut object, hash } = self;
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
             if let Some(annotations) = annotations.as_object_mut() {
-                annotations.insert(APPLIED.to_owned(), Value::from(self.hash.as_str()));
+                annotations.insert(APPLIED.to_owned(), Value::from(hash.as_str()));
             }
         }
-        object
+        (object, hash)
     }
 
     /// A hash of the content, whatever the order of its keys: 16 hexadecimal digits.
@@ -117,22 +120,22 @@ impl Desired {
 
     /// The group and version: `apps/v1`.
     pub fn api_version(&self) -> &str {
-        text(&self.object, "/apiVersion")
+        text(&self.object, "apiVersion")
     }
 
     /// The kind: `Deployment`.
     pub fn kind(&self) -> &str {
-        text(&self.object, "/kind")
+        text(&self.object, "kind")
     }
 
     /// The name.
     pub fn name(&self) -> &str {
-        text(&self.object, "/metadata/name")
+        text(&self.object, "metadata.name")
     }
 
     /// The namespace, if it names one.
     pub fn namespace(&self) -> Option<&str> {
-        Some(text(&self.object, "/metadata/namespace")).filter(|namespace| !namespace.is_empty())
+        Some(text(&self.object, "metadata.namespace")).filter(|namespace| !namespace.is_empty())
     }
 
     /// Whether it says nothing but which object it is: that object is to be kept as it is.
@@ -148,14 +151,15 @@ impl Desired {
     }
 }
 
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+/// The text of a field, or none. Unlike a JSON pointer this allocates nothing.
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    field.split('.').fold(object, |value, name| &value[name]).as_str().unwrap_or_default()
 }
 
 /// As much of `Deployment shop/web` as is there.
 fn name_of(child: &Value) -> String {
-    let kind = Some(text(child, "/kind")).filter(|kind| !kind.is_empty()).unwrap_or("of no kind");
-    match (text(child, "/metadata/namespace"), text(child, "/metadata/name")) {
+    let kind = Some(text(child, "kind")).filter(|kind| !kind.is_empty()).unwrap_or("of no kind");
+    match (text(child, "metadata.namespace"), text(child, "metadata.name")) {
         (_, "") => kind.to_owned(),
         ("", name) => format!("{kind} {name}"),
         (namespace, name) => format!("{kind} {namespace}/{name}"),

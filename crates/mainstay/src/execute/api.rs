@@ -43,6 +43,14 @@ pub(crate) enum Failure {
     Fenced { message: String },
 }
 
+impl Failure {
+    /// The time of a sync was up. Nothing was sent.
+    pub(crate) fn too_late() -> Self {
+        let message = "the sync took longer than its deadline; the rest is left to the next one".into();
+        Self::Unavailable { message, retry_after: None }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

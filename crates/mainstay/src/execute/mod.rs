@@ -2,19 +2,22 @@
 //! decision sees it.
 
 mod api;
+mod body;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(crate) use api::{Api, Call, Failure, chain};
+
+use body::{read_values, render_body, uid_of};
 
 use crate::cache::{Caches, Change, Object, OwnWrite, Unreadable};
 use crate::diff::{APPLIED, Learned, Ownership, Rules};
 use crate::kind::Kind;
-use crate::plan::{Action, Body, Memory, Precondition, Reason, Refusal, Step};
+use crate::plan::{Action, Body, Memory, Reason, Refusal, Step};
 use crate::replicas::Turn;
 
 const APPLY: &str = "application/apply-patch+yaml";
@@ -80,6 +83,7 @@ impl Executor<'_> {
                     && step.body.changes.iter().all(|change| owned.owns_change(change, rules))
                 {
                     memory.learn(&live, &step.body.value, rules);
+                    memory.verify_written(&live, &step.body.value, rules);
                     return Ok(Some(Outcome::NotNeeded));
                 }
                 Ok(None)
@@ -143,10 +147,12 @@ impl Executor<'_> {
         }
         tell(self.wrote, kind, write.written(answer));
         if matches!(step.action, Action::Create | Action::Apply | Action::Replace | Action::WriteStatus) {
-            let live: Value = parse(answer);
+            let live = read_values(answer);
             memory.learn(&live, &step.body.value, rules);
             if step.action == Action::WriteStatus {
                 memory.settle_status(&step.body.value["status"], &live["status"]);
+            } else {
+                memory.verify_written(&live, &step.body.value, rules);
             }
         }
         memory.refused.remove(&step.object);
@@ -207,6 +213,17 @@ impl Memory {
         }
     }
 
+    /// What was just written need not be compared again by the sync that follows: what the server rewrote is learned.
+    fn verify_written(&mut self, live: &Value, sent: &Value, rules: &Rules) {
+        let metadata = &live["metadata"];
+        if let (Some(uid), Some(version)) = (metadata["uid"].as_str(), metadata["resourceVersion"].as_str()) {
+            let learned = self.learned(uid);
+            if learned.is_empty() || crate::diff::compare(sent, live, rules, learned).is_empty() {
+                self.verify_state(uid, version);
+            }
+        }
+    }
+
     fn settle_status(&mut self, sent: &Value, live: &Value) {
         let settled = (crate::diff::content_hash(sent), crate::diff::content_hash(live));
         self.status_settled = (settled.0 != settled.1).then_some(settled);
@@ -227,37 +244,5 @@ fn parse(answer: &Bytes) -> Value {
 
 /// The hash of the desired state that is sent.
 fn applied(body: &Body) -> Option<&str> {
-    body.value.pointer("/metadata/annotations")?.get(APPLIED)?.as_str()
-}
-
-fn uid_of(body: &Body) -> &str {
-    match &body.precondition {
-        Precondition::Uid(uid) | Precondition::Unchanged { uid, .. } => uid,
-        Precondition::None | Precondition::Absent => "",
-    }
-}
-
-/// The bytes that are sent.
-fn render_body(action: Action, body: &Body) -> Vec<u8> {
-    if action == Action::Delete {
-        let options = json!({
-            "apiVersion": "v1", "kind": "DeleteOptions",
-            "preconditions": {"uid": uid_of(body)}, "propagationPolicy": "Background",
-        });
-        return options.to_string().into_bytes();
-    }
-    let mut value = body.value.clone();
-    let metadata = &mut value["metadata"];
-    match &body.precondition {
-        Precondition::None => {}
-        // No object was ever at revision 1, so an object that exists is a conflict. One that does not is created: the
-        // server compares the version only with something that is there.
-        Precondition::Absent => metadata["resourceVersion"] = json!("1"),
-        Precondition::Uid(uid) => metadata["uid"] = json!(uid),
-        Precondition::Unchanged { uid, resource_version } => {
-            metadata["uid"] = json!(uid);
-            metadata["resourceVersion"] = json!(resource_version);
-        }
-    }
-    value.to_string().into_bytes()
+    body.value.get("metadata")?.get("annotations")?.get(APPLIED)?.as_str()
 }

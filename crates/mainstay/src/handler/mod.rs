@@ -41,8 +41,9 @@ pub trait Handler: Send + Sync + 'static {
     /// Called whenever something changed that the parent's children or status may depend on.
     ///
     /// # Errors
-    /// An error changes nothing at all: neither the parent nor a child is written. The parent is tried again after a
-    /// backoff, or, if the error is [terminal](Error::terminal), once it has changed.
+    /// An error changes nothing at all: neither the parent nor a child is written (but for the condition of a parent that does
+    /// not [fit its type](SyncRequest::parent)); an event tells of it. The parent is tried again after a backoff, or, if the error
+    /// is [terminal](Error::terminal), once it has changed.
     fn sync(&self, request: &SyncRequest) -> Result<SyncResponse, Error>;
 }
 

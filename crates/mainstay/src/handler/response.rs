@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Error;
+use crate::events::Event;
 
 /// The desired state of one parent: its status and all of its children.
 ///
@@ -19,6 +20,7 @@ pub struct SyncResponse {
     pub(crate) children: Vec<Value>,
     pub(crate) requeue_after: Option<Duration>,
     pub(crate) status_first: bool,
+    pub(crate) events: Vec<Event>,
 }
 
 impl SyncResponse {
@@ -76,6 +78,13 @@ impl SyncResponse {
     /// children are made from: after a crash in between, the decision is still there.
     pub fn status_first(mut self) -> Self {
         self.status_first = true;
+        self
+    }
+
+    /// Has an event recorded on the parent: something that happened, for `kubectl describe` to show. The same event again is
+    /// counted, not written anew.
+    pub fn with_event(mut self, event: Event) -> Self {
+        self.events.push(event);
         self
     }
 

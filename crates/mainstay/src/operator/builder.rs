@@ -36,7 +36,7 @@ pub enum BuildError {
     )]
     Name(String),
     /// The replicas cannot work as they are set up.
-    #[error("replicas")]
+    #[error("its replicas cannot work as they are set up")]
     Replicas(#[from] InvalidReplicas),
 }
 

@@ -100,12 +100,16 @@ impl Operator {
         Ok(())
     }
 
-    /// Removes the controller of a parent kind. Syncs that run finish; parents and children stay as they are, and watches
+    /// Removes the controller of a parent kind, and tells whether there was one. Syncs that run finish; parents and children stay as they are, and watches
     /// that nobody else needs end.
     pub fn remove(&self, parent: &Kind) -> bool {
-        lock(&self.settings.pending).retain(|known| known.parent() != parent);
+        let mut pending = lock(&self.settings.pending);
+        let before = pending.len();
+        pending.retain(|known| known.parent() != parent);
+        let was_pending = pending.len() < before;
+        drop(pending);
         let removed = self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner).remove(parent);
-        let Some(removed) = removed else { return false };
+        let Some(removed) = removed else { return was_pending };
         removed.stop();
         lock(&self.runner.queue).remove_lane(parent);
         let known: Vec<_> =
@@ -132,13 +136,14 @@ impl Operator {
     /// # Errors
     /// If there is no such parent, its caches are not filled, or its handler fails.
     pub async fn plan(&self, kind: &Kind, key: &Key) -> Result<Plan, PlanError> {
-        Ok(self.runner.inspect(kind, key).await?.0)
+        self.runner.inspect(kind, key).await?.0
     }
 
-    /// All that a decision about this parent rests on, to be kept in a file and [replayed](Recording::replay).
+    /// All that a decision about this parent rests on, to be [saved](Recording::save) and [replayed](Recording::replay)
+    /// elsewhere. Calls the handler to learn what it asks for; should it fail, that can be replayed too.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan).
+    /// If there is no such parent, or its caches are not filled.
     pub async fn record(&self, kind: &Kind, key: &Key) -> Result<Recording, PlanError> {
         Ok(self.runner.inspect(kind, key).await?.1)
     }

@@ -25,14 +25,17 @@ pub enum RunError {
     /// It runs already.
     #[error("the operator runs already")]
     Twice,
+    /// It shares its work with other replicas, and only [`Operator::run`] keeps leases.
+    #[error("an operator with leases cannot be stepped through")]
+    Leases,
     /// A field that is not to be kept in memory is not a path.
-    #[error("a field not to be kept in memory")]
+    #[error("cannot leave a field out of memory")]
     Prune(#[from] PruneError),
     /// Health and metrics cannot be served.
-    #[error("health and metrics")]
+    #[error("cannot serve health and metrics")]
     Serve(#[from] ServeError),
     /// Webhooks cannot be served.
-    #[error("webhooks")]
+    #[error("cannot serve webhooks")]
     Webhooks(#[from] WebhookError),
 }
 

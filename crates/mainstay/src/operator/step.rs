@@ -72,11 +72,14 @@ pub enum StepError {
 }
 
 impl Operator {
-    /// Starts the operator without its loop, to be driven by hand. Leases and webhooks are left out.
+    /// Starts the operator without its loop, to be driven by hand. Webhooks are left out.
     ///
     /// # Errors
-    /// If it runs already.
+    /// If it runs already, or has leases to keep.
     pub fn stepper(&self) -> Result<Stepper, RunError> {
+        if self.runner.fence.identity().is_some() {
+            return Err(RunError::Leases);
+        }
         let started = self.start()?;
         *lock(&self.runner.witness) = Some(Vec::new());
         Ok(Stepper { operator: self.clone(), _started: started })

@@ -26,7 +26,7 @@ pub(super) fn read_answer(children: &[Value], situation: &Situation<'_>) -> Resu
     let mut seen = BTreeSet::new();
     let mut wanted = Vec::with_capacity(children.len());
     for (index, child) in children.iter().enumerate() {
-        let name = child.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name");
+        let name = child["metadata"]["name"].as_str().unwrap_or("without a name");
         let kind = child["kind"].as_str().unwrap_or("object");
         let told = |message: String| format!("children[{index}], {kind} {name}: {message}");
         let child = read_child(child, situation).map_err(told)?;
@@ -57,7 +57,8 @@ fn read_child(child: &Value, situation: &Situation<'_>) -> Result<Wanted, String
     let mut value = child.clone();
     complete(&mut value, &object, situation)?;
     let desired = Desired::new(value).map_err(|error| error.to_string())?;
-    Ok(Wanted { object, value: desired.to_apply(), hash: desired.hash().to_owned(), only_named })
+    let (value, hash) = desired.into_apply();
+    Ok(Wanted { object, value, hash, only_named })
 }
 
 fn configured<'a>(situation: &Situation<'a>, api_version: &str, name: &str) -> Option<&'a Kind> {

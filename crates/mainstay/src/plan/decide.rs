@@ -45,9 +45,9 @@ pub(crate) struct Memory {
     /// Children that the server refused, until it takes them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "refusals")]
     pub(crate) refused: BTreeMap<ObjectRef, Refusal>,
-    /// Fingerprints of child states that were found to be as desired.
+    /// Child states that were found to be as desired: hashes of uid and version, sorted.
     #[serde(skip)]
-    verified: Vec<u64>,
+    verified: Vec<(u64, u64)>,
     /// The last status that was sent, and what the server made of it, as hashes.
     pub(crate) status_settled: Option<(String, String)>,
 }
@@ -98,29 +98,39 @@ impl Memory {
 
     /// Whether this very state of the child was compared before and found to be as its annotation says.
     pub(crate) fn is_verified(&self, live: &Object) -> bool {
-        self.verified.contains(&fingerprint(live))
+        self.verified.binary_search(&fingerprint(live.uid(), live.resource_version())).is_ok()
     }
 
-    /// Remembers that all children are as desired, and forgets those that are gone. A parent's children are few; a list is
-    /// the smallest set.
+    /// Remembers that all children are as desired, and forgets those that are gone.
     pub(crate) fn verify(&mut self, parent: &Object, children: &[(Kind, Vec<Arc<Object>>)]) {
+        let live = || children.iter().flat_map(|(_, objects)| objects);
         self.refused.clear();
         if !self.learned.is_empty() {
-            let live = || children.iter().flat_map(|(_, objects)| objects);
             self.learned.retain(|uid, _| parent.uid() == uid || live().any(|object| object.uid() == uid));
         }
         self.verified.clear();
-        self.verified
-            .extend(children.iter().flat_map(|(_, objects)| objects).map(|object| fingerprint(object)));
+        self.verified.extend(live().map(|object| fingerprint(object.uid(), object.resource_version())));
+        self.verified.sort_unstable();
         self.verified.shrink_to_fit();
+    }
+
+    /// Remembers that a child is as desired in this state, and forgets its former ones.
+    pub(crate) fn verify_state(&mut self, uid: &str, resource_version: &str) {
+        let state = fingerprint(uid, resource_version);
+        match self.verified.binary_search_by_key(&state.0, |known| known.0) {
+            Ok(place) => self.verified[place] = state,
+            Err(place) => self.verified.insert(place, state),
+        }
     }
 }
 
-fn fingerprint(object: &Object) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    object.uid().hash(&mut hasher);
-    object.resource_version().hash(&mut hasher);
-    hasher.finish()
+fn fingerprint(uid: &str, resource_version: &str) -> (u64, u64) {
+    let hash = |text: &str| {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        hasher.finish()
+    };
+    (hash(uid), hash(resource_version))
 }
 
 impl Situation<'_> {

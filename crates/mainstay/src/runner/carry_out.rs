@@ -83,7 +83,11 @@ impl Course<'_> {
         let mut done = Vec::new();
         let mut problems = Vec::new();
         let mut withheld = 0;
-        for step in &plan.steps {
+        for (place, step) in plan.steps.iter().enumerate() {
+            if Instant::now() > self.deadline {
+                executed.failure = Some(Failure::too_late());
+                break;
+            }
             if is_budgeted(step) && !lock(&self.runner.budget).take(Instant::now()) {
                 withheld += 1;
                 executed.outcomes.push("put off: the deletion budget is used up".into());
@@ -97,7 +101,7 @@ impl Course<'_> {
             match outcome {
                 StepOutcome::Done => {
                     executed.wrote = true;
-                    done.push(step.clone());
+                    done.push(place);
                 }
                 StepOutcome::NotNeeded => {}
                 StepOutcome::Outdated => executed.outdated = true,
@@ -120,6 +124,7 @@ impl Course<'_> {
         // What is told of the status below has its place after all of these.
         executed.outcomes.resize(plan.steps.len(), NOT_TRIED.into());
         withhold(plan, withheld);
+        let done: Vec<_> = done.into_iter().map(|place| &plan.steps[place]).collect();
         problems.extend(self.runner.observe(plan, &done, &self.request, asked, Instant::now()));
         plan.waiting.append(&mut problems);
         if plan.waiting.iter().any(Waiting::is_problem) && !executed.outdated {
@@ -201,13 +206,7 @@ impl Course<'_> {
             StepOutcome::Done => {
                 executed.wrote = true;
                 // Should this be a round of a loop, it is held from the next time on.
-                self.runner.observe(
-                    plan,
-                    std::slice::from_ref(&step),
-                    &self.request,
-                    &self.request.asked(),
-                    now,
-                );
+                self.runner.observe(plan, &[&step], &self.request, &self.request.asked(), now);
             }
             StepOutcome::NotNeeded => {}
             StepOutcome::Outdated => executed.outdated = true,

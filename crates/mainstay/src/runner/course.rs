@@ -29,6 +29,8 @@ pub(super) struct Course<'a> {
     pub(super) request: SyncRequest,
     pub(super) turn: Turn,
     pub(super) triggers: Vec<String>,
+    /// No step begins after this.
+    pub(super) deadline: Instant,
 }
 
 /// What a handler said, in either of its two roles.
@@ -51,6 +53,10 @@ impl Answer {
 
     pub(crate) fn children(&self) -> &[Value] {
         self.response().map_or(&[], SyncResponse::children)
+    }
+
+    fn events(&self) -> &[Event] {
+        self.response().map_or(&[], |response| &response.events)
     }
 
     /// The plan that follows from it.
@@ -140,6 +146,9 @@ impl Course<'_> {
             _ => None,
         });
         self.depend_on(&asked, conflicts);
+        for event in answer.events() {
+            self.emit(event.clone());
+        }
         let held_until = self.runner.hold_loops(&mut plan, parent, Instant::now());
         let executed = self.execute(&mut plan, &mut state, &answer, &asked).await;
         self.conclude(state, plan, executed, held_until)
@@ -216,12 +225,15 @@ impl Course<'_> {
         (Outcome::FAILED, "failed")
     }
 
-    /// An event on the parent.
+    /// A warning on the parent.
     pub(super) fn warn(&self, reason: &'static str, note: &str) {
+        self.emit(Event::warning(reason, note));
+    }
+
+    fn emit(&self, event: Event) {
         let parent = &self.request.snapshot().parent;
-        let regarding = Regarding::new(parent.reference(), parent.uid());
         if let Some(events) = &*lock(&self.runner.events) {
-            events.emit(&regarding, Event::warning(reason, note));
+            events.emit(&Regarding::new(parent.reference(), parent.uid()), event);
         }
     }
 

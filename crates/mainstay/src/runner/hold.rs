@@ -63,7 +63,7 @@ impl Runner {
     pub(super) fn observe(
         &self,
         plan: &Plan,
-        done: &[Step],
+        done: &[&Step],
         request: &SyncRequest,
         asked_for: &Answers,
         now: Instant,
@@ -72,7 +72,7 @@ impl Runner {
         if done.is_empty() && loops.is_empty() {
             return Vec::new();
         }
-        let writes: Vec<_> = done.iter().flat_map(writes_of).collect();
+        let writes: Vec<_> = done.iter().flat_map(|step| writes_of(step)).collect();
         let seen = if writes.is_empty() { Vec::new() } else { seen(request, asked_for) };
         let pass = Pass { asked: asked(&request.snapshot().parent), seen: &seen, writes: &writes };
         match loops.observe(&plan.parent, &pass, now) {

@@ -64,12 +64,12 @@ pub struct ParentReport {
 }
 
 impl Runner {
-    /// Decides, and goes no further.
+    /// Decides, and goes no further. What the decision rests on is told even if the handler fails.
     pub(crate) async fn inspect(
         self: &Arc<Self>,
         kind: &Kind,
         key: &Key,
-    ) -> Result<(Plan, Recording), PlanError> {
+    ) -> Result<(Result<Plan, PlanError>, Recording), PlanError> {
         let active = self.active(kind).ok_or_else(|| PlanError::NoController(kind.clone()))?;
         let not_ready = || PlanError::NotReady { kind: kind.clone(), state: states(&active) };
         let knowledge = active.knowledge().filter(|_| active.is_ready()).ok_or_else(not_ready)?;
@@ -90,12 +90,13 @@ impl Runner {
                 .map(Answer::Synced),
         };
         let answer = match called {
-            Called::Answered(Ok(answer)) => answer,
-            Called::Answered(Err(error)) => return Err(PlanError::Handler(error.chain())),
-            Called::Panicked(message) => return Err(PlanError::Handler(format!("it panicked: {message}"))),
-            Called::TooSlow => return Err(PlanError::Handler("it did not answer in time".into())),
+            Called::Answered(Ok(answer)) => Ok(answer),
+            Called::Answered(Err(error)) => Err(PlanError::Handler(error.chain())),
+            Called::Panicked(message) => Err(PlanError::Handler(format!("it panicked: {message}"))),
+            Called::TooSlow => Err(PlanError::Handler("it did not answer in time".into())),
         };
-        let strangers = self.strangers(&active, &parent, answer.children());
+        let children = answer.as_ref().map_or(&[] as &[Value], Answer::children);
+        let strangers = self.strangers(&active, &parent, children);
         let memory = lock(&self.parents)
             .get(&(kind.clone(), key.clone()))
             .map_or_else(Memory::default, |state| state.memory.clone());
@@ -112,11 +113,14 @@ impl Runner {
             deletions_allowed,
         };
         let recording = Recording::new(&situation, &request.asked());
-        let mut plan = answer.decide(&situation);
-        self.hold_loops(&mut plan, &parent, Instant::now());
-        if !self.fence.is_mine(parent.uid()) {
-            plan.waiting.insert(0, Waiting::OtherReplica);
-        }
+        let plan = answer.map(|answer| {
+            let mut plan = answer.decide(&situation);
+            self.hold_loops(&mut plan, &parent, Instant::now());
+            if !self.fence.is_mine(parent.uid()) {
+                plan.waiting.insert(0, Waiting::OtherReplica);
+            }
+            plan
+        });
         Ok((plan, recording))
     }
 

@@ -140,7 +140,8 @@ impl Runner {
 
     /// Handlers that run past their deadline take nobody's place.
     fn overdue(&self) -> usize {
-        self.all_active().iter().map(|active| active.overdue.load(Ordering::Relaxed)).sum()
+        let controllers = self.controllers.read().unwrap_or_else(PoisonError::into_inner);
+        controllers.values().map(|active| active.overdue.load(Ordering::Relaxed)).sum()
     }
 
     fn start_what_is_due(self: &Arc<Self>, running: &mut JoinSet<()>) {

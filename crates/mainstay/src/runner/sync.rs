@@ -32,7 +32,7 @@ impl Runner {
             "sync",
             parent = %taken.key,
             kind = %kind,
-            trigger = taken.triggers.first().map_or("timer", Trigger::as_str),
+            trigger = taken.triggers.first().unwrap_or(&Trigger::Time).as_str(),
             failures = (taken.failures > 0).then_some(taken.failures),
         );
         let (outcome, result) = self.sync_one(taken).instrument(span).await;
@@ -54,10 +54,22 @@ impl Runner {
         };
         // Whoever takes the shard over finds all of its parents anew.
         let Ok(turn) = self.fence.begin(parent.uid()) else { return (Outcome::DONE, "other-replica") };
-        let triggers = taken.triggers.iter().map(ToString::to_string).collect();
+        let mut triggers: Vec<_> = taken.triggers.iter().map(ToString::to_string).collect();
+        if triggers.is_empty() {
+            triggers.push(Trigger::Time.to_string());
+        }
         let request = self.request(&active, parent);
-        let course =
-            Course { runner: self, active: &active, knowledge: &knowledge, id, request, turn, triggers };
+        let deadline = Instant::now() + active.controller.options.deadline;
+        let course = Course {
+            runner: self,
+            active: &active,
+            knowledge: &knowledge,
+            id,
+            request,
+            turn,
+            triggers,
+            deadline,
+        };
         course.run().await
     }
 
@@ -98,11 +110,12 @@ impl Runner {
 
 /// Which object a child names, if it is one that can be acted on; planning says what is wrong with the others.
 fn name_of(active: &Active, parent: &Object, child: &Value) -> Option<ObjectRef> {
-    let text = |pointer: &str| child.pointer(pointer).and_then(Value::as_str);
-    let (api_version, kind, name) = (text("/apiVersion")?, text("/kind")?, text("/metadata/name")?);
+    let metadata = child.get("metadata")?;
+    let (api_version, kind) = (child.get("apiVersion")?.as_str()?, child.get("kind")?.as_str()?);
+    let name = metadata.get("name")?.as_str()?;
     let mut kinds = active.controller.children.iter().map(|child| &child.kind);
     let kind = kinds.find(|known| known.kind() == kind && known.api_version() == api_version)?;
-    let namespace = text("/metadata/namespace").or(parent.key().namespace());
+    let namespace = metadata.get("namespace").and_then(Value::as_str).or(parent.key().namespace());
     let namespace = namespace.filter(|_| kind.scope() == Scope::Namespaced);
     Some(ObjectRef { kind: kind.clone(), key: Key::new(namespace, name) })
 }

@@ -16,7 +16,7 @@ pub enum Trigger {
     Changed,
     /// Something else about the parent changed: its status, a label.
     Touched,
-    /// The reconcile-now annotation has a new value, or [`Operator::reconcile_now`](crate::Operator::reconcile_now) was called.
+    /// The reconcile-now or the pause annotation has a new value, or [`Operator::reconcile_now`](crate::Operator::reconcile_now) was called.
     Asked,
     /// A child came, changed or went.
     Child(ObjectRef),
@@ -28,6 +28,8 @@ pub enum Trigger {
     CacheFilled,
     /// This replica has become responsible for the parent.
     TakenOver,
+    /// A time has come that it waited for: asked for by the handler, or the end of a backoff.
+    Time,
 }
 
 impl Trigger {
@@ -44,6 +46,7 @@ impl Trigger {
             Self::OwnWrites => "own-writes",
             Self::CacheFilled => "cache-filled",
             Self::TakenOver => "taken-over",
+            Self::Time => "timer",
         }
     }
 }
@@ -61,6 +64,7 @@ impl fmt::Display for Trigger {
             Self::OwnWrites => f.write_str("the last sync wrote something"),
             Self::CacheFilled => f.write_str("a cache was filled"),
             Self::TakenOver => f.write_str("this replica became responsible for it"),
+            Self::Time => f.write_str("its time had come"),
         }
     }
 }

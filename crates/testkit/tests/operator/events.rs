@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use mainstay::events::Event;
 use mainstay::queue::Backoff;
 use mainstay::{Controller, Error, Key, Kind, Operator, Scope, SyncRequest, SyncResponse};
 use mainstay_testkit::binaries::find_program;
@@ -140,6 +141,27 @@ async fn kubectl_describe_shows_the_event_with_its_count() {
         assert_eq!(words[..2], ["Warning", "SyncFailed"], "{line}");
         assert!(line.contains("(x") && line.contains(" over "), "{line}");
         assert!(line.ends_with("shops  no paint left"), "{line}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_handler_can_tell_of_what_happened() {
+    for_each_cluster(async |cluster| {
+        define_shop(&cluster).await;
+        let paint = cluster.create(shop("paint", json!({}))).await;
+        let controller = Controller::for_kind(shop_kind()).sync(|_: &SyncRequest| {
+            Ok(SyncResponse::new().with_event(Event::normal("Painted", "the walls are blue")))
+        });
+        let operator = Operator::builder("painters", cluster.client()).namespace(cluster.namespace());
+        let running = RunningOperator::start(operator.controller(controller).build().unwrap());
+        let event = eventually("the event", async || {
+            events_of(&cluster, cluster.namespace(), &paint).await.into_iter().next()
+        });
+        let event = event.await;
+        assert_eq!((&event["reason"], &event["type"]), (&json!("Painted"), &json!("Normal")));
+        assert_eq!(event["message"], "the walls are blue");
+        running.stop().await;
     })
     .await;
 }

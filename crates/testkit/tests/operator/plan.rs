@@ -186,14 +186,16 @@ async fn a_recorded_decision_is_made_again_without_a_cluster() {
         let recording = loop {
             test.catch_up().await;
             // The first question for a Secret starts its watch.
-            if let Ok(recording) = test.operator().record(&shop_kind(), &key(&cluster, "paint")).await {
-                break recording;
+            let paint = key(&cluster, "paint");
+            if test.operator().plan(&shop_kind(), &paint).await.is_ok() {
+                break test.operator().record(&shop_kind(), &paint).await.unwrap();
             }
         };
         let plan = test.operator().plan(&shop_kind(), &key(&cluster, "paint")).await.unwrap();
-        let kept = serde_json::to_string_pretty(&recording).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        recording.save(directory.path().join("paint.json")).unwrap();
 
-        let read: Recording = serde_json::from_str(&kept).unwrap();
+        let read = Recording::load(directory.path().join("paint.json")).unwrap();
         let replayed = read.replay(&reads().sync(curious)).await.unwrap();
         // All but the time of the decision, which is the recording's own.
         let without_time = |plan: &mainstay::plan::Plan| {

@@ -3,6 +3,7 @@
 
 mod admission;
 mod conversion;
+mod operator;
 mod permissions;
 mod registration;
 mod rotation;
