@@ -20,7 +20,7 @@ lint: ## Format, clippy, docs, licences and duplicates of dependencies.
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --features mainstay/otlp --no-deps --quiet
 	cargo test -q -p mainstay-testkit --test dependencies
 
-bench: kubernetes ## Speed and memory beside the real kube-apiserver, in one run.
+bench: kubernetes ## Speed and memory of server and operators beside the real kube-apiserver and kube, in one run.
 	cargo run --release -q -p mainstay-bench
 
 kubernetes: ## A real control plane for the tests, built once per version.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, CustomResourceExt as _};
 use serde_json::json;
 
@@ -86,7 +86,7 @@ impl Stage<'_> {
         Api::<CustomResourceDefinition>::all(client.clone()).create(&create, &Shop::crd()).await?;
         let shops = Api::<Shop>::namespaced(client.clone(), NAMESPACE);
         let deadline = Instant::now() + PATIENCE;
-        while let Err(error) = shops.list(&Default::default()).await {
+        while let Err(error) = shops.list(&ListParams::default().limit(1)).await {
             ensure!(Instant::now() < deadline, "shops are not served: {error}");
             tokio::time::sleep(LOOK_EVERY).await;
         }

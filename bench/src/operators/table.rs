@@ -45,14 +45,13 @@ impl Table {
     pub(crate) fn add_runs(&mut self, server: &str, shops: usize, kube: &Run, ours: &Run) {
         let all = as_f64(shops as u64);
         let changed = as_f64(shops.div_ceil(CHANGED_OF) as u64);
-        let scenarios: [(&str, fn(&Run) -> &Scenario, f64, f64); 4] = [
-            ("cold", |run| &run.cold, all, 5.0),
-            ("resync", |run| &run.resync, all, 0.0),
-            ("1 % changed", |run| &run.change, changed, 2.0),
-            ("restart", |run| &run.restart, all, 0.0),
+        let scenarios = [
+            ("cold", [&kube.cold, &ours.cold], all, 5.0),
+            ("resync", [&kube.resync, &ours.resync], all, 0.0),
+            ("1 % changed", [&kube.change, &ours.change], changed, 2.0),
+            ("restart", [&kube.restart, &ours.restart], all, 0.0),
         ];
-        for (name, of, concerned, writes_aim) in scenarios {
-            let (kube, ours) = (of(kube), of(ours));
+        for (name, [kube, ours], concerned, writes_aim) in scenarios {
             let mut row = |what: &str, unit: &str, read: &dyn Fn(&Scenario) -> f64, aim| {
                 self.row(&format!("{server}: {name}, {what}"), unit, read(kube), read(ours), aim);
             };
