@@ -175,7 +175,7 @@ async fn only_so_many_parents_are_synced_at_once() {
 async fn a_handler_that_never_answers_is_given_up_at_its_deadline() {
     for_each_cluster(async |cluster| {
         define_shop(&cluster).await;
-        let controller = shops().deadline(Duration::from_millis(50)).backoff(for_ever()).sync_async(
+        let controller = shops().deadline(Duration::from_secs(2)).backoff(for_ever()).sync_async(
             |request: SyncRequest| async move {
                 if request.name() == "slow" {
                     std::future::pending::<()>().await;
@@ -222,7 +222,7 @@ async fn handlers_that_block_or_panic_harm_only_their_own_parents() {
         let door = Door::default();
         let (blocking, entered) = (door.clone(), Count::default());
         let inside = entered.clone();
-        let controller = shops().deadline(Duration::from_millis(50)).backoff(for_ever()).sync(
+        let controller = shops().deadline(Duration::from_secs(2)).backoff(for_ever()).sync(
             move |request: &SyncRequest| match request.name() {
                 "blocks" => {
                     inside.add();
