@@ -172,6 +172,21 @@ async fn only_so_many_parents_are_synced_at_once() {
 }
 
 #[tokio::test]
+async fn a_resync_comes_by_itself() {
+    for_each_cluster(async |cluster| {
+        let (calls, counted) = Count::calls_of(|request: &SyncRequest| {
+            // A requeue is not asked for, and nothing changes.
+            SyncResponse::from_status(json!({"maps": request.all_children().count()}))
+        });
+        let running = run(&cluster, shops().resync(Duration::from_millis(20)).sync(counted)).await;
+        cluster.create(shop("paint", json!({}))).await;
+        eventually("several resyncs", async || (calls.get() > 5).then_some(())).await;
+        running.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_handler_that_never_answers_is_given_up_at_its_deadline() {
     for_each_cluster(async |cluster| {
         define_shop(&cluster).await;
