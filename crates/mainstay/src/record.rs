@@ -17,7 +17,7 @@ use crate::handler::{
 };
 use crate::kind::{Kind, ObjectRef};
 use crate::plan::{Memory, Plan, Situation};
-use crate::runner::{Answer, has_finalizer};
+use crate::runner::{Answer, Role};
 use crate::snapshot::Snapshot;
 
 /// Everything that a decision about one parent rests on. It serialises; what it holds can be kept in a file and
@@ -140,12 +140,8 @@ impl Recording {
             let (recorded, parents) = (self.kind.clone(), controller.parent().clone());
             return Err(ReplayError::OtherKind { recorded, parents });
         }
-        let snapshot = self.snapshot()?;
-        let parent = Arc::clone(&snapshot.parent);
-        let request = SyncRequest::new(snapshot, Arc::new(self.answers()?));
-        let going = parent.is_deleting();
-        let finalizing = going && has_finalizer(request.parent_json(), &self.finalizer);
-        let answer = decide_again(controller, &request, going, finalizing).await;
+        let request = SyncRequest::new(self.snapshot()?, Arc::new(self.answers()?));
+        let answer = decide_again(controller, &request, &self.finalizer).await;
         let answer = answer.map_err(|error| ReplayError::Handler(error.chain()))?;
         let strangers = self.strangers.iter().map(|(kind, value)| read(kind, value));
         let strangers = strangers.map(|object| object.map(|object| (object.reference(), object)));
@@ -195,22 +191,20 @@ fn read(kind: &Kind, value: &Value) -> Result<Arc<Object>, Unreadable> {
     Object::from_value(kind, value).map(Arc::new)
 }
 
+/// Calls whoever was called, without a deadline: somebody may be looking at it step by step.
 async fn decide_again(
     controller: &Controller,
     request: &SyncRequest,
-    going: bool,
-    finalizing: bool,
+    finalizer: &str,
 ) -> Result<Answer, Error> {
-    match (&controller.finalize, &controller.handler) {
-        (Some(AnyFinalize::Plain(finalize)), _) if finalizing => {
-            finalize.finalize(request).map(Answer::Finalized)
-        }
-        (Some(AnyFinalize::Async(finalize)), _) if finalizing => {
+    match Role::of(controller, request, finalizer) {
+        Role::Handler(AnyHandler::Plain(handler)) => handler.sync(request).map(Answer::Synced),
+        Role::Handler(AnyHandler::Async(handler)) => handler(request.clone()).await.map(Answer::Synced),
+        Role::Finalizer(AnyFinalize::Plain(finalize)) => finalize.finalize(request).map(Answer::Finalized),
+        Role::Finalizer(AnyFinalize::Async(finalize)) => {
             finalize(request.clone()).await.map(Answer::Finalized)
         }
-        _ if going => Ok(Answer::Finalized(Finalized::Done)),
-        (_, AnyHandler::Plain(handler)) => handler.sync(request).map(Answer::Synced),
-        (_, AnyHandler::Async(handler)) => handler(request.clone()).await.map(Answer::Synced),
+        Role::Nobody => Ok(Answer::Finalized(Finalized::Done)),
     }
 }
 

@@ -78,12 +78,13 @@ impl Operator {
     /// Adds a controller. On a running operator it starts at once; one with the same parent kind is replaced.
     ///
     /// # Errors
-    /// If a field not to be kept in memory is not a path.
+    /// If a field not to be kept in memory is not a path. On an operator that does not run yet, [`run`](Self::run) tells that.
     pub fn add(&self, controller: Controller) -> Result<(), PruneError> {
         let kind = controller.parent().clone();
         if !self.settings.is_running() {
-            lock(&self.settings.pending).retain(|known| *known.parent() != kind);
-            lock(&self.settings.pending).push(controller);
+            let mut pending = lock(&self.settings.pending);
+            pending.retain(|known| *known.parent() != kind);
+            pending.push(controller);
             return Ok(());
         }
         // Nobody looks for the controller before it is there: its guide may be quick.
@@ -100,8 +101,8 @@ impl Operator {
         Ok(())
     }
 
-    /// Removes the controller of a parent kind, and tells whether there was one. Syncs that run finish; parents and children stay as they are, and watches
-    /// that nobody else needs end.
+    /// Removes the controller of a parent kind, and tells whether there was one. Syncs that run finish; parents and children
+    /// stay as they are, and watches that nobody else needs end.
     pub fn remove(&self, parent: &Kind) -> bool {
         let mut pending = lock(&self.settings.pending);
         let before = pending.len();

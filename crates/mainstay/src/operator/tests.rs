@@ -143,3 +143,50 @@ async fn readyz_fails_when_watches_have_been_stale_for_a_minute() {
     until("it to be ready again", &|| failing().is_empty()).await;
     running.abort();
 }
+
+#[tokio::test(start_paused = true)]
+async fn writes_that_are_not_begun_by_the_deadline_are_left_to_the_next_sync() {
+    let server = Client::new(server(), "default");
+    let slow = server.clone();
+    // Every write takes two seconds of a time that costs nothing.
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let slow = slow.clone();
+        async move {
+            if request.method() == http::Method::PATCH {
+                tokio::time::sleep(Duration::from_secs(2)).await;
+            }
+            slow.send(request).await
+        }
+    });
+    let controller = Controller::of::<ConfigMap>().owns::<Secret>().deadline(Duration::from_secs(3)).sync(
+        |_: &SyncRequest| {
+            ["a", "b", "c"].into_iter().try_fold(SyncResponse::new(), |response, name| {
+                let metadata = serde_json::json!({"name": name});
+                response.with_child(
+                    serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}),
+                )
+            })
+        },
+    );
+    let operator = Operator::builder("slow", Client::new(service, "default"))
+        .namespace("default")
+        .controller(controller);
+    let stepper = operator.build().unwrap().stepper().unwrap();
+    // The namespace has a map of its own from the start.
+    let step = stepper.step().await.unwrap().unwrap();
+    let sync = step.sync.unwrap();
+    assert_eq!(sync.outcomes, ["done", "done", "not tried: the time of the sync was up"], "{}", sync.plan);
+    assert!(sync.error.unwrap().contains("longer than its deadline"));
+    let secrets: Api<Secret> = Api::default_namespaced(server);
+    while secrets.get_opt("c").await.unwrap().is_none() {
+        stepper.step().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_operator_with_leases_is_not_stepped_through() {
+    let operator = Operator::builder("pairs", Client::new(server(), "default"));
+    let operator = operator.replicas(crate::replicas::Replicas::leader("default")).build().unwrap();
+    assert!(matches!(operator.stepper(), Err(super::RunError::Leases)));
+}

@@ -8,6 +8,8 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use super::course::{Answer, has_finalizer};
+use crate::controller::Controller;
 use crate::handler::{AnyFinalize, AnyHandler, Error, Finalized, SyncRequest, SyncResponse};
 
 /// How a call ended.
@@ -20,8 +22,46 @@ pub(crate) enum Called<T> {
     TooSlow,
 }
 
+/// Who is asked about a parent.
+pub(crate) enum Role<'a> {
+    Handler(&'a AnyHandler),
+    Finalizer(&'a AnyFinalize),
+    /// Nobody: the parent goes, and nothing is to be done before.
+    Nobody,
+}
+
+impl<'a> Role<'a> {
+    /// A parent that goes is the finalizer's, as long as it waits for it.
+    pub(crate) fn of(controller: &'a Controller, request: &SyncRequest, finalizer: &str) -> Self {
+        match &controller.finalize {
+            _ if !request.snapshot().parent.is_deleting() => Self::Handler(&controller.handler),
+            Some(finalize) if has_finalizer(request.parent_json(), finalizer) => Self::Finalizer(finalize),
+            _ => Self::Nobody,
+        }
+    }
+}
+
+/// Asks whoever is to be asked, within the controller's deadline. See [`call_sync`] for `overdue`.
+pub(crate) async fn ask(
+    controller: &Controller,
+    request: &SyncRequest,
+    finalizer: &str,
+    overdue: impl FnOnce() + Send,
+) -> Called<Answer> {
+    let deadline = controller.options.deadline;
+    match Role::of(controller, request, finalizer) {
+        Role::Handler(handler) => {
+            call_sync(handler, request.clone(), deadline, overdue).await.map(Answer::Synced)
+        }
+        Role::Finalizer(finalize) => {
+            call_finalize(finalize, request.clone(), deadline, overdue).await.map(Answer::Finalized)
+        }
+        Role::Nobody => Called::Answered(Ok(Answer::Finalized(Finalized::Done))),
+    }
+}
+
 impl<T> Called<T> {
-    pub(super) fn map<U>(self, to: impl FnOnce(T) -> U) -> Called<U> {
+    fn map<U>(self, to: impl FnOnce(T) -> U) -> Called<U> {
         match self {
             Self::Answered(answer) => Called::Answered(answer.map(to)),
             Self::Panicked(message) => Called::Panicked(message),
@@ -32,7 +72,7 @@ impl<T> Called<T> {
 
 /// Calls the handler. `overdue` is called when the deadline passes while a blocking handler still runs: it cannot be
 /// stopped, so this returns only when it does.
-pub(crate) async fn call_sync(
+async fn call_sync(
     handler: &AnyHandler,
     request: SyncRequest,
     deadline: Duration,
@@ -48,7 +88,7 @@ pub(crate) async fn call_sync(
 }
 
 /// Calls the finalizer, in the same way.
-pub(crate) async fn call_finalize(
+async fn call_finalize(
     finalize: &AnyFinalize,
     request: SyncRequest,
     deadline: Duration,

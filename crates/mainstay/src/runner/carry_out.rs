@@ -16,8 +16,9 @@ use crate::queue::{Outcome, Priority};
 /// How long a parent waits that was decided on outdated knowledge.
 const OUTDATED_WAIT: Duration = Duration::from_millis(50);
 
-/// What came of a step that was not reached.
-const NOT_TRIED: &str = "not tried: it rests on a step that failed";
+/// What came of steps that were not reached.
+const RESTS: &str = "not tried: it rests on a step that failed";
+const TOO_LATE: &str = "not tried: the time of the sync was up";
 
 /// What came of a plan.
 #[derive(Debug, Default)]
@@ -83,10 +84,12 @@ impl Course<'_> {
         let mut done = Vec::new();
         let mut problems = Vec::new();
         let mut withheld = 0;
+        let mut not_reached = RESTS;
         for (place, step) in plan.steps.iter().enumerate() {
             // The first is always tried: a sync that never wrote anything would never come to an end.
             if place > 0 && Instant::now() > self.deadline {
                 executed.failure = Some(Failure::too_late());
+                not_reached = TOO_LATE;
                 break;
             }
             if is_budgeted(step) && !lock(&self.runner.budget).take(Instant::now()) {
@@ -123,7 +126,7 @@ impl Course<'_> {
             }
         }
         // What is told of the status below has its place after all of these.
-        executed.outcomes.resize(plan.steps.len(), NOT_TRIED.into());
+        executed.outcomes.resize(plan.steps.len(), not_reached.into());
         withhold(plan, withheld);
         let done: Vec<_> = done.into_iter().map(|place| &plan.steps[place]).collect();
         problems.extend(self.runner.observe(plan, &done, &self.request, asked, Instant::now()));

@@ -1,6 +1,5 @@
 //! The course of one sync: call the handler, then act on its answer or on its error.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,15 +7,14 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::call::{Called, call_finalize, call_sync};
+use super::call::{Called, ask};
 use super::carry_out::Executed;
 use super::sync::Ended;
 use super::{Active, Knowledge, ParentId, ParentState, PastSync, Runner, Trigger, lock};
 use crate::cache::Object;
 use crate::events::{Event, Regarding};
 use crate::handler::{Answers, Error, ErrorKind, Finalized, Related, SyncRequest, SyncResponse};
-use crate::kind::ObjectRef;
-use crate::plan::{Memory, PAUSED, Plan, Situation, Waiting, decide_finalized, decide_response};
+use crate::plan::{PAUSED, Plan, Situation, Waiting, decide_finalized, decide_response};
 use crate::queue::{Outcome, Priority};
 use crate::replicas::Turn;
 
@@ -114,21 +112,10 @@ impl Course<'_> {
     }
 
     async fn call(&self) -> Called<Answer> {
-        let controller = &self.active.controller;
         let overdue = Overdue::new(&self.active.overdue, &self.runner.wake);
-        let deadline = controller.options.deadline;
         let started = Instant::now();
-        let request = self.request.clone();
-        let called = if self.request.snapshot().parent.is_deleting() {
-            match &controller.finalize {
-                Some(finalize) => call_finalize(finalize, request, deadline, || overdue.begin())
-                    .await
-                    .map(Answer::Finalized),
-                None => Called::Answered(Ok(Answer::Finalized(Finalized::Done))),
-            }
-        } else {
-            call_sync(&controller.handler, request, deadline, || overdue.begin()).await.map(Answer::Synced)
-        };
+        let finalizer = &self.runner.finalizer;
+        let called = ask(&self.active.controller, &self.request, finalizer, || overdue.begin()).await;
         self.runner.metrics.handler_finished(&self.id.0, started.elapsed());
         called
     }
@@ -138,7 +125,9 @@ impl Course<'_> {
         let parent = &self.request.snapshot().parent;
         let strangers = self.runner.strangers(self.active, parent, answer.children());
         let mut state = self.take_state();
-        let mut plan = self.decide(&answer, &strangers, &state.memory);
+        let situation =
+            self.runner.situation(self.active, self.knowledge, &self.request, &strangers, &state.memory);
+        let mut plan = answer.decide(&situation);
         let asked = self.request.asked();
         // A parent in conflict over a name depends on whoever has it.
         let conflicts = plan.waiting.iter().filter_map(|waiting| match waiting {
@@ -163,21 +152,6 @@ impl Course<'_> {
                 self.runner.watch_related(question.kind());
             }
         }
-    }
-
-    fn decide(&self, answer: &Answer, strangers: &BTreeMap<ObjectRef, Arc<Object>>, memory: &Memory) -> Plan {
-        let deletions_allowed = lock(&self.runner.budget).allowed(Instant::now());
-        answer.decide(&Situation {
-            controller: &self.active.controller,
-            finalizer: &self.runner.finalizer,
-            snapshot: self.request.snapshot(),
-            parent_json: self.request.parent_json(),
-            strangers,
-            rules: &self.knowledge.rules,
-            memory,
-            has_status: self.knowledge.has_status,
-            deletions_allowed,
-        })
     }
 
     /// A handler's error: neither the parent nor a child is written, but for the condition of a parent that does not fit

@@ -1,5 +1,6 @@
 //! What can be asked of a running operator: plans, reports, states. Changes nothing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,12 +8,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::call::{Called, call_finalize, call_sync};
-use super::course::{Answer, has_finalizer};
+use super::call::{Called, ask};
+use super::course::Answer;
 use super::lookup::describe;
-use super::{Active, Runner, lock};
-use crate::cache::{KindState, Selector, Watch};
-use crate::handler::Finalized;
+use super::{Active, Knowledge, Runner, lock};
+use crate::cache::{KindState, Object, Selector, Watch};
+use crate::handler::SyncRequest;
 use crate::kind::{Key, Kind, ObjectRef};
 use crate::metrics::Reading;
 use crate::operator::PlanError;
@@ -76,19 +77,7 @@ impl Runner {
         let no_parent = || PlanError::NoParent { kind: kind.clone(), key: key.clone() };
         let parent = self.caches.get(kind, key).ok_or_else(no_parent)?;
         let request = self.request(&active, Arc::clone(&parent));
-        let deadline = active.controller.options.deadline;
-        let called = match &active.controller.finalize {
-            // As in a sync, nothing is cleaned up for a parent that does not wait for it.
-            Some(finalize)
-                if parent.is_deleting() && has_finalizer(request.parent_json(), &self.finalizer) =>
-            {
-                call_finalize(finalize, request.clone(), deadline, || ()).await.map(Answer::Finalized)
-            }
-            _ if parent.is_deleting() => Called::Answered(Ok(Answer::Finalized(Finalized::Done))),
-            _ => call_sync(&active.controller.handler, request.clone(), deadline, || ())
-                .await
-                .map(Answer::Synced),
-        };
+        let called = ask(&active.controller, &request, &self.finalizer, || ()).await;
         let answer = match called {
             Called::Answered(Ok(answer)) => Ok(answer),
             Called::Answered(Err(error)) => Err(PlanError::Handler(error.chain())),
@@ -100,18 +89,7 @@ impl Runner {
         let memory = lock(&self.parents)
             .get(&(kind.clone(), key.clone()))
             .map_or_else(Memory::default, |state| state.memory.clone());
-        let deletions_allowed = lock(&self.budget).allowed(Instant::now());
-        let situation = Situation {
-            controller: &active.controller,
-            finalizer: &self.finalizer,
-            snapshot: request.snapshot(),
-            parent_json: request.parent_json(),
-            strangers: &strangers,
-            rules: &knowledge.rules,
-            memory: &memory,
-            has_status: knowledge.has_status,
-            deletions_allowed,
-        };
+        let situation = self.situation(&active, &knowledge, &request, &strangers, &memory);
         let recording = Recording::new(&situation, &request.asked());
         let plan = answer.map(|answer| {
             let mut plan = answer.decide(&situation);
@@ -122,6 +100,28 @@ impl Runner {
             plan
         });
         Ok((plan, recording))
+    }
+
+    /// Everything that a plan depends on besides the handler's answer.
+    pub(super) fn situation<'a>(
+        &'a self,
+        active: &'a Active,
+        knowledge: &'a Knowledge,
+        request: &'a SyncRequest,
+        strangers: &'a BTreeMap<ObjectRef, Arc<Object>>,
+        memory: &'a Memory,
+    ) -> Situation<'a> {
+        Situation {
+            controller: &active.controller,
+            finalizer: &self.finalizer,
+            snapshot: request.snapshot(),
+            parent_json: request.parent_json(),
+            strangers,
+            rules: &knowledge.rules,
+            memory,
+            has_status: knowledge.has_status,
+            deletions_allowed: lock(&self.budget).allowed(Instant::now()),
+        }
     }
 
     pub(crate) fn report(&self, kind: &Kind, key: &Key) -> Option<ParentReport> {
@@ -151,11 +151,11 @@ impl Runner {
         let failing = |kind: &Kind| {
             parents.iter().filter(|((known, _), state)| known == kind && state.error.is_some()).count()
         };
+        let reports = self.caches.reports();
         let all = self.all_active();
         all.iter()
             .map(|active| {
                 let kind = active.controller.parent();
-                let reports = self.caches.reports();
                 ControllerState {
                     parent: kind.to_string(),
                     ready: active.is_ready(),
@@ -188,7 +188,11 @@ impl Runner {
         if let Some(webhooks) = &*lock(&self.webhooks) {
             let state = webhooks.borrow();
             let pending: Vec<_> = state.pending.iter().map(ToString::to_string).collect();
-            let result = if state.is_ready() { Ok(()) } else { Err(pending.join("; ")) };
+            let result = match pending.is_empty() {
+                _ if state.is_ready() => Ok(()),
+                true => Err("there is no certificate yet".to_owned()),
+                false => Err(pending.join("; ")),
+            };
             checks.push(("webhooks".to_owned(), result));
         }
         for active in self.all_active() {

@@ -219,6 +219,26 @@ async fn a_recorded_decision_is_made_again_without_a_cluster() {
 }
 
 #[tokio::test]
+async fn a_decision_that_failed_can_be_recorded_and_replayed() {
+    for_each_cluster(async |cluster| {
+        define_shop(&cluster).await;
+        let fail = |request: &SyncRequest| Err(Error::new(format!("no {} today", request.name())));
+        let test = OperatorTest::new(&cluster, "records", |operator| operator.controller(shops().sync(fail)));
+        test.create(shop("paint", json!({"maps": {"a": {}}}))).await;
+        test.settle().await;
+        let paint = key(&cluster, "paint");
+        test.operator().plan(&shop_kind(), &paint).await.unwrap_err();
+        let recording = test.operator().record(&shop_kind(), &paint).await.unwrap();
+        let again = recording.replay(&shops().sync(fail)).await.unwrap_err();
+        assert_eq!(again.to_string(), "the handler failed: no paint today");
+        // A mended handler shows what it would have done.
+        let plan = recording.replay(&shops().sync(maps_of)).await.unwrap();
+        assert_eq!(plan.steps.len(), 1, "{plan}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn conditions_set_by_the_helper_move_their_time_only_with_their_state() {
     for_each_cluster(async |cluster| {
         let controller = shops().sync(|request: &SyncRequest| {

@@ -92,7 +92,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
         [("/ho", "me/"), ("/ro", "ot/"), ("/Us", "ers/"), ("/tm", "p/"), ("/wo", "rk/")]
             .map(|(one, two)| format!("{one}{two}"))
             .into();
-    // A place starts a path: `a/work/b` is none.
+    // A place starts a path: in the middle of one it is a folder like any other.
     let names = |line: &str, place: &String| {
         line.match_indices(place).any(|(at, _)| {
             let before = line[..at].chars().next_back();
