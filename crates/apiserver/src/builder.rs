@@ -1,6 +1,6 @@
 //! Making a server.
 
-use crate::admission::{NoServices, ServiceResolver, Webhooks};
+use crate::admission::{NoServices, ServiceResolver, WebhookTransport, Webhooks};
 use crate::allocate::Book;
 use crate::body::Body;
 use crate::clock::{Clock, Identities, RandomIdentities, SystemClock, uuid};
@@ -9,7 +9,7 @@ use crate::registry::Registry;
 use crate::server::Server;
 use crate::service;
 use crate::store::disk::DiskError;
-use crate::store::{Retention, Store};
+use crate::store::{Observer, Retention, Store};
 use crate::subresource::{Providers, SubresourceProvider};
 use crate::watch::WatchDelivery;
 use bytes::Bytes;
@@ -36,6 +36,8 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     identities: Arc<dyn Identities>,
     delivery: Option<Arc<dyn WatchDelivery>>,
+    observer: Option<Arc<dyn Observer>>,
+    webhook_transport: Option<Arc<dyn WebhookTransport>>,
     resolver: Arc<dyn ServiceResolver>,
     providers: Providers,
     retention: Retention,
@@ -69,6 +71,20 @@ impl Builder {
     #[must_use]
     pub fn watch_delivery(mut self, delivery: impl WatchDelivery) -> Self {
         self.delivery = Some(Arc::new(delivery));
+        self
+    }
+
+    /// Tells this of every change of every object as it is made.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Has this call webhooks, in place of HTTPS: webhooks that run in the same process, or a test's.
+    #[must_use]
+    pub fn webhook_transport(mut self, transport: impl WebhookTransport) -> Self {
+        self.webhook_transport = Some(Arc::new(transport));
         self
     }
 
@@ -116,9 +132,10 @@ impl Builder {
     /// Makes the server. Its controllers start with the first request.
     pub fn build(self) -> Result<ApiServer, BuildError> {
         let store = match &self.directory {
-            None => Arc::new(Store::in_memory(self.retention)),
-            Some(path) => Arc::new(Store::open(path, self.retention)?),
+            None => Store::in_memory(self.retention),
+            Some(path) => Store::open(path, self.retention)?,
         };
+        let store = Arc::new(store.observed_by(self.observer));
         let identities = self.identities.clone();
         let new_uid = Arc::new(move || uuid(&*identities));
         let server = Server {
@@ -128,7 +145,7 @@ impl Builder {
             identities: self.identities,
             delivery: self.delivery,
             providers: self.providers,
-            webhooks: Webhooks::new(self.resolver, new_uid),
+            webhooks: Webhooks::new(self.resolver, self.webhook_transport, new_uid),
             allocations: Book::default(),
             ca_bundle: self.ca_bundle,
         };
@@ -157,6 +174,8 @@ impl ApiServer {
             clock: Arc::new(SystemClock),
             identities: Arc::new(RandomIdentities),
             delivery: None,
+            observer: None,
+            webhook_transport: None,
             resolver: Arc::new(NoServices),
             providers: Providers::default(),
             retention: Retention::default(),

@@ -82,7 +82,7 @@ mod table;
 mod watch;
 mod write;
 
-pub use admission::ServiceResolver;
+pub use admission::{ServiceResolver, WebhookTransport};
 pub use body::Body;
 pub use builder::{ApiServer, BuildError, Builder};
 pub use clock::{Clock, Identities, RandomIdentities, SeededIdentities, SystemClock, TokioClock};
@@ -92,5 +92,6 @@ pub use faults::{Broken, Fault, FaultLayer, Faults, Faulty};
 pub use serve::{ServeError, Served};
 pub use server::User;
 pub use store::disk::DiskError;
+pub use store::{Change, Observer};
 pub use subresource::{SubresourceProvider, SubresourceRequest};
 pub use watch::{Delivery, WatchDelivery, WatchEvent, WatchInfo};

@@ -6,6 +6,7 @@
 /// kill the process. Where it cannot be told of a signal, that signal keeps its usual effect.
 pub async fn termination() {
     tokio::select! {
+        biased;
         () = interrupted() => {}
         () = terminated() => {}
     }

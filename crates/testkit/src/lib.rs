@@ -35,6 +35,7 @@ pub mod embedded;
 mod eventually;
 pub mod operator;
 pub mod real;
+pub mod simulation;
 
 pub use cluster::{Cluster, ClusterKind, clusters, for_each_cluster};
 pub use eventually::{eventually, eventually_within};

@@ -31,6 +31,8 @@ mod webhooks;
 
 use crate::server::User;
 use crate::status::ApiError;
+use bytes::Bytes;
+use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -140,6 +142,15 @@ impl Notes {
 pub trait ServiceResolver: Send + Sync {
     /// The address to connect to for a port of a Service, or none if there is no such Service.
     fn resolve(&self, namespace: &str, name: &str, port: u16) -> Option<SocketAddr>;
+}
+
+/// Carries reviews to webhooks in place of HTTPS.
+///
+/// For webhooks in the same process, and for simulations in which one may be down.
+pub trait WebhookTransport: Send + Sync + 'static {
+    /// Posts a review to `https://host/path`; gives the body of a 200, or why there is none, in the words of
+    /// Go's network library: `dial tcp 10.0.0.1:443: connect: connection refused`.
+    fn post<'a>(&'a self, url: &'a str, review: Bytes) -> BoxFuture<'a, Result<Bytes, String>>;
 }
 
 /// Knows no Service.

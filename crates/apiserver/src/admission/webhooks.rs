@@ -5,7 +5,7 @@ use super::conditions::{ConditionError, Conditions, Inputs};
 use super::endpoint::Endpoint;
 use super::hook::{FailurePolicy, Hook, SideEffects};
 use super::review::{Mode, ReviewVersion, Verdict, read_verdict, refusal, render_review, request_variable};
-use super::{Attributes, Notes, Served, ServiceResolver, matching, patching};
+use super::{Attributes, Notes, Served, ServiceResolver, WebhookTransport, matching, patching};
 use crate::field::go_quote;
 use crate::status::{ApiError, Subject};
 use futures::future::join_all;
@@ -99,8 +99,12 @@ impl Reinvocation {
 }
 
 impl Webhooks {
-    pub(crate) fn new(resolver: Arc<dyn ServiceResolver>, new_uid: NewUid) -> Self {
-        Webhooks { client: Client::new(resolver), conditions: Conditions::default(), new_uid }
+    pub(crate) fn new(
+        resolver: Arc<dyn ServiceResolver>,
+        transport: Option<Arc<dyn WebhookTransport>>,
+        new_uid: NewUid,
+    ) -> Self {
+        Webhooks { client: Client::new(resolver, transport), conditions: Conditions::default(), new_uid }
     }
 
     /// Asks the mutating webhooks and applies their patches to `object`, which is none for deletions.

@@ -62,6 +62,7 @@ async fn run(server: Weak<Server>, mut state: Controllers, mut position: Revisio
         let retrying = state.is_retrying();
         drop(strong);
         tokio::select! {
+            biased;
             more = changes.changed() => if more.is_err() { return },
             () = tokio::time::sleep(RETRY), if retrying => state.due = true,
         }

@@ -13,12 +13,14 @@
 pub(crate) mod disk;
 mod memory;
 mod object;
+mod observe;
 mod tentative;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use memory::Retention;
 pub(crate) use object::{Event, Key, Object, event_line};
+pub use observe::{Change, Observer};
 
 use disk::Disk;
 use memory::{Collection, Memory, State};
@@ -95,13 +97,14 @@ pub(crate) struct Store {
     memory: Arc<Memory>,
     retention: Retention,
     disk: Option<Disk>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Store {
     /// An empty store that lives as long as the process.
     pub(crate) fn in_memory(retention: Retention) -> Self {
         let memory = Arc::new(Memory::new(FIRST_REVISION, HashMap::new()));
-        Store { memory, retention, disk: None }
+        Store { memory, retention, disk: None, observer: None }
     }
 
     /// The store kept in a directory.
@@ -113,7 +116,13 @@ impl Store {
         }
         let memory = Arc::new(Memory::new(loaded.revision.max(FIRST_REVISION), collections));
         let disk = Some(Disk::start(file, memory.clone()));
-        Ok(Store { memory, retention, disk })
+        Ok(Store { memory, retention, disk, observer: None })
+    }
+
+    /// Tells this of every change.
+    pub(crate) fn observed_by(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
+        self.observer = observer;
+        self
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -255,13 +264,18 @@ impl Store {
         let revision = state.revision + 1;
         let key = previous.as_ref().map_or(key, |previous| previous.key.clone());
         let object = Arc::new(Object::new(key, revision, draft.text(revision)));
-        state.record(id, Arc::new(Event::new(object.clone(), previous, fate)));
+        let event = Arc::new(Event::new(object.clone(), previous, fate));
+        state.record(id, event.clone());
         state.compact(self.retention);
         if let Some(disk) = &self.disk {
             disk.enqueue(id, &object, fate);
         } else {
             self.memory.durable.send_replace(revision);
             state.announce(id, revision);
+        }
+        drop(guard);
+        if let Some(observer) = &self.observer {
+            observer.committed(&Change::of(id, &event));
         }
         Ok(object)
     }

@@ -108,6 +108,7 @@ impl Operator {
         // Whoever drops this future wants nothing more to be written.
         started.beside.push(looping.abort_handle());
         let ended = tokio::select! {
+            biased;
             () = stop => {
                 tracing::info!("stopping");
                 tell.send_replace(true);
@@ -193,6 +194,7 @@ impl Operator {
                 let first = standing.borrow_and_update().held.keys().any(|shard| shard.index() == 0);
                 tell.send_replace(first);
                 tokio::select! {
+                    biased;
                     changed = standing.changed() => if changed.is_err() { return },
                     () = tell.closed() => return,
                 }
@@ -213,6 +215,7 @@ impl Operator {
             }
         };
         tokio::select! {
+            biased;
             () = &mut stop => return,
             () = all_warm => {}
         }

@@ -128,6 +128,7 @@ impl Runner {
             let limit = Instant::now() + self.pulse.interval();
             let wake_at = wake_at.map_or(limit, |at| at.min(limit));
             tokio::select! {
+                biased;
                 () = &mut stop => break,
                 () = self.wake.notified() => {}
                 Some(_) = running.join_next(), if !running.is_empty() => {}

@@ -14,7 +14,7 @@ use std::time::Duration;
 fn webhooks(resolver: impl ServiceResolver + 'static) -> Webhooks {
     let count = AtomicUsize::new(0);
     let new_uid = move || format!("uid-{}", count.fetch_add(1, Ordering::SeqCst));
-    Webhooks::new(Arc::new(resolver), Arc::new(new_uid))
+    Webhooks::new(Arc::new(resolver), None, Arc::new(new_uid))
 }
 
 /// A webhook for everything at this `clientConfig`.

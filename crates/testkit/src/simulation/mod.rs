@@ -1,0 +1,38 @@
+//! Simulation.
+
+mod ask;
+mod clock;
+mod compare;
+mod deliveries;
+mod external;
+mod fault;
+mod life;
+mod panics;
+mod program;
+mod record;
+mod script;
+mod sequence;
+mod stage;
+mod state;
+mod trace;
+mod user;
+mod violation;
+mod webhooks;
+mod wire;
+mod world;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use clock::WorldClock;
+pub use external::{External, ExternalError};
+pub use fault::{Fault, Faults, Mishap, NoFault, Point};
+pub use program::{Program, Seat, operator, operator_at, program};
+pub use script::Script;
+pub use state::{MAIN, Place, State};
+pub use trace::{Actor, Answer, Change, Entry, Fate, Trace, What};
+pub use violation::Violation;
+
+/// A lock whose holder panicked holds consistent data here: every critical section is a single change.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

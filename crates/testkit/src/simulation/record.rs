@@ -1,0 +1,457 @@
+//! What a world remembers: the state as it is, everything that happened, and what the author's properties said to it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use mainstay_apiserver::Observer;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::ask::{Ask, is_aside};
+use super::compare::differences;
+use super::fault::{Faults, Mishap, Point};
+use super::life::Life;
+use super::lock;
+use super::stage::Stage;
+use super::state::{Place, State, resource_of};
+use super::trace::{Actor, Answer, Change, Entry, Trace, What};
+use super::violation::Violation;
+
+/// How many fields of a change are told.
+const FIELDS_MAX: usize = 6;
+
+type Judgement = Arc<dyn Fn(&State) -> Result<(), String> + Send + Sync>;
+
+/// Something that must be true of every state that a world is ever in.
+#[derive(Clone)]
+pub(super) struct Property {
+    pub(super) name: String,
+    pub(super) holds: Judgement,
+}
+
+impl fmt::Debug for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Property").field(&self.name).finish()
+    }
+}
+
+/// A point that the operator under test has passed, and what the world was like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Passed {
+    pub(super) point: Point,
+    pub(super) verb: &'static str,
+    pub(super) place: Place,
+    /// How many steps of the script had begun.
+    pub(super) step: usize,
+    /// How many changes there were before it.
+    pub(super) changes_before: usize,
+    /// And after it.
+    pub(super) changes_after: usize,
+    /// A list that may be old.
+    pub(super) takes_old: bool,
+    /// An event that shows what was there already when the watch began.
+    pub(super) initial: bool,
+}
+
+/// What was removed, and who had made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Removal {
+    pub(super) place: Place,
+    pub(super) maker: Arc<str>,
+    pub(super) had_finalizers: bool,
+    /// A name that the server made up begins with this.
+    pub(super) generate_name: Option<String>,
+    pub(super) by: Actor,
+}
+
+#[derive(Debug)]
+struct Inner {
+    zero: Instant,
+    faults: Faults,
+    properties: Arc<[Property]>,
+    entries: Vec<Entry>,
+    state: State,
+    serving: Option<(Actor, bool)>,
+    counts: Counts,
+    passed: Vec<Passed>,
+    /// The main cluster's revision after each change that counts.
+    revisions: Vec<u64>,
+    last_change: Instant,
+    makers: BTreeMap<Place, Arc<str>>,
+    finalized: BTreeMap<Place, bool>,
+    removals: Vec<Removal>,
+    watches: BTreeMap<(Actor, Place), u64>,
+    step: usize,
+    /// The step during which things began to be hidden.
+    blind_since: Option<usize>,
+    violations: Vec<Violation>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    writes: usize,
+    reads: usize,
+    events: usize,
+    changes: usize,
+    by_subject: Vec<String>,
+    sent_by_subject: Vec<String>,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Record(Mutex<Inner>);
+
+/// What is left of a world when it has ended.
+#[derive(Debug, Default)]
+pub(super) struct Remains {
+    pub(super) trace: Trace,
+    pub(super) passed: Vec<Passed>,
+    pub(super) removals: Vec<Removal>,
+    pub(super) violations: Vec<Violation>,
+}
+
+impl Record {
+    pub(super) fn new(faults: Faults, properties: Arc<[Property]>) -> Self {
+        let now = Instant::now();
+        Self(Mutex::new(Inner {
+            zero: now,
+            faults,
+            properties,
+            entries: Vec::new(),
+            state: State::default(),
+            serving: None,
+            counts: Counts::default(),
+            passed: Vec::new(),
+            revisions: Vec::new(),
+            last_change: now,
+            makers: BTreeMap::new(),
+            finalized: BTreeMap::new(),
+            removals: Vec::new(),
+            watches: BTreeMap::new(),
+            step: 0,
+            blind_since: None,
+            violations: Vec::new(),
+        }))
+    }
+
+    pub(super) fn next_write(&self) -> Point {
+        let inner = &mut *lock(&self.0);
+        inner.counts.writes += 1;
+        Point::Write(inner.counts.writes)
+    }
+
+    pub(super) fn next_read(&self) -> Point {
+        let inner = &mut *lock(&self.0);
+        inner.counts.reads += 1;
+        Point::Read(inner.counts.reads)
+    }
+
+    pub(super) fn next_event(&self) -> Point {
+        let inner = &mut *lock(&self.0);
+        inner.counts.events += 1;
+        Point::Event(inner.counts.events)
+    }
+
+    /// What goes wrong at a point.
+    pub(super) fn mishaps(&self, point: Option<Point>) -> Vec<(Mishap, Point)> {
+        let Some(point) = point else { return Vec::new() };
+        lock(&self.0).faults.at(point).map(|mishap| (mishap, point)).collect()
+    }
+
+    pub(super) fn note(&self, actor: &Actor, what: What) {
+        lock(&self.0).note(actor, what);
+    }
+
+    /// A request is about to be carried out.
+    pub(super) fn asked(&self, actor: &Actor, ask: &Ask, point: Option<Point>) -> usize {
+        let inner = &mut *lock(&self.0);
+        if let Some(point) = point {
+            let changes = inner.counts.changes;
+            inner.passed.push(Passed {
+                point,
+                verb: ask.verb,
+                place: ask.place.clone(),
+                step: inner.step,
+                changes_before: changes,
+                changes_after: changes,
+                takes_old: ask.takes_old,
+                initial: false,
+            });
+            if matches!(point, Point::Write(_)) {
+                inner.counts.sent_by_subject.push(format!("{} {}", ask.verb, ask.place));
+            }
+        }
+        let (place, part) = (ask.place.clone(), ask.part.clone());
+        inner.note(actor, What::Asked { point, verb: ask.verb, place, part, answer: Answer::None });
+        inner.entries.len() - 1
+    }
+
+    /// It was answered.
+    pub(super) fn answered(&self, entry: usize, told: Answer) {
+        let inner = &mut *lock(&self.0);
+        let changes = inner.counts.changes;
+        if let Some(Entry { what: What::Asked { answer, point, .. }, .. }) = inner.entries.get_mut(entry) {
+            *answer = told;
+            let passed = inner.passed.iter_mut().rev().find(|passed| Some(passed.point) == *point);
+            if let Some(passed) = passed {
+                passed.changes_after = changes;
+            }
+        }
+    }
+
+    /// An event was delivered or not.
+    pub(super) fn told(&self, actor: &Actor, what: What, initial: bool) {
+        let inner = &mut *lock(&self.0);
+        if let What::Told { point: Some(point), event, place, .. } = &what {
+            let changes = inner.counts.changes;
+            inner.passed.push(Passed {
+                point: *point,
+                verb: event,
+                place: place.clone(),
+                step: inner.step,
+                changes_before: changes,
+                changes_after: changes,
+                takes_old: false,
+                initial,
+            });
+        }
+        inner.note(actor, what);
+    }
+
+    /// A watch begins at this revision.
+    pub(super) fn watching(&self, actor: &Actor, collection: &Place, revision: u64) {
+        let place = Place { namespace: "".into(), name: "".into(), ..collection.clone() };
+        lock(&self.0).watches.insert((actor.clone(), place), revision);
+    }
+
+    /// Whether an event shows what was there already when the watch began.
+    pub(super) fn is_initial(&self, actor: &Actor, place: &Place, revision: u64) -> bool {
+        let place = Place { namespace: "".into(), name: "".into(), ..place.clone() };
+        lock(&self.0).watches.get(&(actor.clone(), place)).is_some_and(|began| revision <= *began)
+    }
+
+    /// Changes from now on are this one's doing.
+    pub(super) fn serving(&self, life: Option<&Arc<Life>>) {
+        lock(&self.0).serving = life.map(|life| (life.actor.clone(), life.is_subject));
+    }
+
+    /// The main cluster's revision before the last so many changes.
+    pub(super) fn revision_before(&self, changes: usize) -> u64 {
+        let inner = lock(&self.0);
+        let index = inner.revisions.len().saturating_sub(changes + 1);
+        inner.revisions.get(index).copied().unwrap_or_default()
+    }
+
+    pub(super) fn external(&self, name: &str) -> Option<Value> {
+        lock(&self.0).state.external.get(name).cloned()
+    }
+
+    pub(super) fn set_external(&self, name: &str, value: Option<Value>) {
+        let inner = &mut *lock(&self.0);
+        let before = match &value {
+            Some(value) => inner.state.external.insert(name.to_owned(), value.clone()),
+            None => inner.state.external.remove(name),
+        };
+        inner.changed(Place::new("external", "", name), before.as_ref(), value.as_ref());
+    }
+
+    pub(super) fn begin_step(&self, text: String, user: &Actor) {
+        let inner = &mut *lock(&self.0);
+        inner.step += 1;
+        inner.last_change = Instant::now();
+        let number = inner.step;
+        inner.note(user, What::Step { number, text });
+    }
+
+    pub(super) fn go_blind(&self) {
+        let inner = &mut *lock(&self.0);
+        inner.blind_since.get_or_insert(inner.step);
+    }
+
+    pub(super) fn is_blind(&self) -> bool {
+        lock(&self.0).blind_since.is_some()
+    }
+
+    /// Whether things were hidden before the step that goes on now.
+    pub(super) fn is_blind_since_before(&self) -> bool {
+        let inner = lock(&self.0);
+        inner.blind_since.is_some_and(|since| since < inner.step)
+    }
+
+    pub(super) fn see(&self) {
+        let inner = &mut *lock(&self.0);
+        inner.blind_since = None;
+        inner.last_change = Instant::now();
+    }
+
+    /// For how long nothing has changed.
+    pub(super) fn quiet_for(&self) -> Duration {
+        lock(&self.0).last_change.elapsed()
+    }
+
+    /// Waiting for quiet begins anew.
+    pub(super) fn stir(&self) {
+        lock(&self.0).last_change = Instant::now();
+    }
+
+    pub(super) fn state(&self) -> State {
+        lock(&self.0).state.clone()
+    }
+
+    pub(super) fn violate(&self, violation: Violation) {
+        lock(&self.0).violations.push(violation);
+    }
+
+    pub(super) fn is_violated(&self) -> bool {
+        !lock(&self.0).violations.is_empty()
+    }
+
+    /// What the operator under test has changed, and what it has sent, since this was asked last.
+    pub(super) fn take_done_by_subject(&self) -> (Vec<String>, Vec<String>) {
+        let counts = &mut lock(&self.0).counts;
+        (std::mem::take(&mut counts.by_subject), std::mem::take(&mut counts.sent_by_subject))
+    }
+
+    /// Who made the last change, for when there is no end to it.
+    pub(super) fn last_change(&self) -> String {
+        let inner = lock(&self.0);
+        let last = inner.entries.iter().rev().find(|entry| match &entry.what {
+            What::Changed { place, .. } => !is_aside(&place.resource),
+            _ => false,
+        });
+        last.map_or_else(|| "nothing".to_owned(), |entry| format!("{}: {}", entry.actor, entry.what.to_string().trim()))
+    }
+
+    /// Everything, when the world has ended.
+    pub(super) fn take(&self) -> Remains {
+        let inner = &mut *lock(&self.0);
+        Remains {
+            trace: Trace(std::mem::take(&mut inner.entries)),
+            passed: std::mem::take(&mut inner.passed),
+            removals: std::mem::take(&mut inner.removals),
+            violations: std::mem::take(&mut inner.violations),
+        }
+    }
+}
+
+impl Inner {
+    fn note(&mut self, actor: &Actor, what: What) {
+        self.entries.push(Entry { at: self.zero.elapsed(), actor: actor.clone(), what });
+    }
+
+    /// An object or something outside is another now.
+    fn changed(&mut self, place: Place, before: Option<&Value>, after: Option<&Value>) {
+        let aside = is_aside(&place.resource);
+        let secret = &*place.resource == "secrets";
+        let change = describe(before, after, !secret, aside);
+        let (actor, is_subject) = self.serving.clone().unwrap_or((server(), false));
+        self.keep_account(&place, &actor, before, after);
+        if !aside {
+            self.counts.changes += 1;
+            self.last_change = Instant::now();
+            if is_subject {
+                self.counts.by_subject.push(format!("{place}: {change}"));
+            }
+        }
+        self.note(&actor, What::Changed { place, change });
+        if aside {
+            return;
+        }
+        for property in self.properties.clone().iter() {
+            let known = |violation: &Violation| matches!(violation, Violation::Property { name, .. } if *name == property.name);
+            if !self.violations.iter().any(known)
+                && let Err(why) = (property.holds)(&self.state)
+            {
+                self.violations.push(Violation::Property { name: property.name.clone(), why });
+            }
+        }
+    }
+
+    /// Who made what, and what was removed.
+    fn keep_account(&mut self, place: &Place, actor: &Actor, before: Option<&Value>, after: Option<&Value>) {
+        if before.is_none() {
+            self.makers.insert(place.clone(), actor.name.clone());
+            self.finalized.remove(place);
+        }
+        let finalizers = |object: &Value| {
+            object.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+        };
+        if after.is_some_and(finalizers) {
+            self.finalized.insert(place.clone(), true);
+        }
+        if let (Some(before), None) = (before, after) {
+            let generate_name = before.pointer("/metadata/generateName").and_then(Value::as_str);
+            self.removals.push(Removal {
+                place: place.clone(),
+                maker: self.makers.remove(place).unwrap_or_else(|| server().name),
+                had_finalizers: self.finalized.remove(place).unwrap_or_default(),
+                generate_name: generate_name.map(str::to_owned),
+                by: actor.clone(),
+            });
+        }
+    }
+}
+
+/// The server itself: garbage collection, namespaces.
+fn server() -> Actor {
+    Actor { name: "server".into(), incarnation: 0 }
+}
+
+fn describe(before: Option<&Value>, after: Option<&Value>, values: bool, aside: bool) -> Change {
+    let (before, after) = match (before, after) {
+        (None, _) => return Change::Created,
+        (Some(_), None) => return Change::Removed,
+        (Some(before), Some(after)) => (before, after),
+    };
+    let marked = |object: &Value| object.pointer("/metadata/deletionTimestamp").is_some();
+    if marked(after) && !marked(before) {
+        return Change::Marked;
+    }
+    if aside {
+        return Change::Updated(Vec::new());
+    }
+    let noise = ["metadata.resourceVersion", "metadata.generation"];
+    let found = differences(before, after).into_iter().filter(|found| !noise.contains(&found.path.as_str()));
+    let mut fields: Vec<String> = found.map(|found| found.render(values)).collect();
+    if fields.len() > FIELDS_MAX {
+        let rest = fields.split_off(FIELDS_MAX).len();
+        fields.push(format!("and {rest} more"));
+    }
+    Change::Updated(fields)
+}
+
+/// Tells the record of one cluster's changes.
+pub(super) struct Witness {
+    pub(super) cluster: Arc<str>,
+    /// The stage holds the server that holds this.
+    pub(super) stage: Weak<Stage>,
+}
+
+impl Observer for Witness {
+    fn committed(&self, change: &mainstay_apiserver::Change<'_>) {
+        let Some(stage) = self.stage.upgrade() else { return };
+        let resource = resource_of(change.group, change.resource);
+        let place = Place::new(&resource, change.namespace, change.name).in_cluster(&self.cluster);
+        let inner = &mut *lock(&stage.record.0);
+        let after = change.after.and_then(read).map(Arc::new);
+        let before = match &after {
+            Some(after) => inner.state.objects.insert(place.clone(), Arc::clone(after)),
+            None => inner.state.objects.remove(&place),
+        };
+        if &*self.cluster == super::state::MAIN && !is_aside(&resource) {
+            inner.revisions.push(change.revision);
+        }
+        inner.changed(place, before.as_deref(), after.as_deref());
+    }
+}
+
+/// An object without what is only bookkeeping.
+fn read(json: &[u8]) -> Option<Value> {
+    let mut object: Value = serde_json::from_slice(json).ok()?;
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    Some(object)
+}

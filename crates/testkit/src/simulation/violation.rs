@@ -1,0 +1,84 @@
+//! What a run can be found guilty of.
+
+use std::fmt;
+
+/// Why a run is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Violation {
+    /// Something that the author said must always be true was not.
+    Property {
+        /// What.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+    /// There is no end to the changes.
+    Unsettled {
+        /// The last one.
+        last: String,
+    },
+    /// The end state is another than without faults.
+    EndState {
+        /// In what: `deployments.apps default/web: spec.replicas: 2 -> 1`.
+        differences: Vec<String>,
+    },
+    /// Started once more, the operator wrote again.
+    SecondPass {
+        /// What.
+        writes: Vec<String>,
+    },
+    /// Something that the user made, or that holds data, was removed, and without faults it is not.
+    Lost {
+        /// What: `persistentvolumeclaims default/data`.
+        what: String,
+        /// By whom.
+        by: String,
+    },
+    /// A program panicked or ended.
+    Ended {
+        /// Which.
+        program: String,
+        /// How.
+        how: String,
+    },
+    /// The server refused what the user did.
+    Refused {
+        /// The script's step.
+        step: String,
+        /// The server's words.
+        why: String,
+    },
+}
+
+impl Violation {
+    /// What kind of violation it is, in a word or two.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Violation::Property { .. } => "property",
+            Violation::Unsettled { .. } => "no end",
+            Violation::EndState { .. } => "end state",
+            Violation::SecondPass { .. } => "second pass",
+            Violation::Lost { .. } => "lost",
+            Violation::Ended { .. } => "ended",
+            Violation::Refused { .. } => "refused",
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |lines: &[String]| lines.iter().map(|line| format!("\n    {line}")).collect::<String>();
+        match self {
+            Violation::Property { name, why } => write!(f, "not always so: {name}: {why}"),
+            Violation::Unsettled { last } => write!(f, "there is no end to the changes; the last one: {last}"),
+            Violation::EndState { differences } => {
+                write!(f, "the end state is not the one without faults:{}", list(differences))
+            }
+            Violation::SecondPass { writes } => write!(f, "a further pass writes again:{}", list(writes)),
+            Violation::Lost { what, by } => write!(f, "lost: {what}, removed by {by}"),
+            Violation::Ended { program, how } => write!(f, "{program} ended: {how}"),
+            Violation::Refused { step, why } => write!(f, "the server refused the user's step ({step}): {why}"),
+        }
+    }
+}
