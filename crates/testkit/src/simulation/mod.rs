@@ -1,19 +1,27 @@
 //! Simulation.
 
 mod ask;
+mod campaign;
+mod check;
 mod clock;
 mod compare;
 mod deliveries;
 mod external;
+mod family;
 mod fault;
 mod life;
+mod normal;
+mod oracle;
 mod panics;
 mod program;
 mod record;
+mod report;
 mod script;
 mod sequence;
+mod shrink;
 mod stage;
 mod state;
+mod story;
 mod trace;
 mod user;
 mod violation;
@@ -23,10 +31,13 @@ mod world;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use check::{Check, check};
 pub use clock::WorldClock;
 pub use external::{External, ExternalError};
 pub use fault::{Fault, Faults, Mishap, NoFault, Point};
+pub use family::Family;
 pub use program::{Program, Seat, operator, operator_at, program};
+pub use report::{Failure, Part, Progress, Report, Row};
 pub use script::Script;
 pub use state::{MAIN, Place, State};
 pub use trace::{Actor, Answer, Change, Entry, Fate, Trace, What};

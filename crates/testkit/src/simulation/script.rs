@@ -104,6 +104,11 @@ impl Script {
         self
     }
 
+    /// The calls that make it, for a test.
+    pub(super) fn code(&self) -> Vec<String> {
+        self.steps.iter().map(Step::code).collect()
+    }
+
     fn then(mut self, action: Action) -> Self {
         self.steps.push(Step { action, cluster: MAIN.to_owned(), settles: true });
         self
@@ -121,6 +126,30 @@ fn key(kind: &Kind, name: &str) -> Key {
 /// The namespace that an object is created in, if its kind has one.
 pub(super) fn namespace_of(object: &Value) -> &str {
     object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or(NAMESPACE)
+}
+
+impl Step {
+    fn code(&self) -> String {
+        let call = match &self.action {
+            Action::Create(object) => format!(".create(json!({object}))"),
+            Action::Patch { kind, key, patch } => {
+                format!(".patch(&{}, \"{key}\", json!({patch}))", kind_code(kind))
+            }
+            Action::PatchStatus { kind, key, patch } => {
+                format!(".patch_status(&{}, \"{key}\", json!({patch}))", kind_code(kind))
+            }
+            Action::Delete { kind, key } => format!(".delete(&{}, \"{key}\")", kind_code(kind)),
+            Action::Wait(time) => format!(".wait(Duration::from_millis({}))", time.as_millis()),
+        };
+        let cluster = if self.cluster == MAIN { String::new() } else { format!(".on({:?})", self.cluster) };
+        let at_once = if self.settles { "" } else { ".at_once()" };
+        format!("{call}{cluster}{at_once}")
+    }
+}
+
+fn kind_code(kind: &Kind) -> String {
+    let (api_version, name, plural) = (kind.api_version(), kind.kind(), kind.plural());
+    format!("Kind::new({api_version:?}, {name:?}, {plural:?}, Scope::{:?})", kind.scope())
 }
 
 impl fmt::Display for Step {

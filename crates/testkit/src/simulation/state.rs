@@ -57,7 +57,7 @@ impl fmt::Display for Place {
 }
 
 /// Plural and group, as a [`Place`] has them.
-pub fn resource_of(group: &str, plural: &str) -> String {
+pub(super) fn resource_of(group: &str, plural: &str) -> String {
     if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
 }
 

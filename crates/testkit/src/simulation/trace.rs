@@ -167,12 +167,12 @@ impl fmt::Display for What {
             }
             What::Changed { place, change } => write!(f, "  {place}: {change}"),
             What::Told { point, event, place, revision, fate } => {
-                write!(f, "is told {event} {place} @{revision}{}", number(point))?;
+                let told = if *fate == Fate::Withheld { "is not told" } else { "is told" };
+                write!(f, "{told} {event} {place} @{revision}{}", number(point))?;
                 match fate {
-                    Fate::Delivered => Ok(()),
+                    Fate::Delivered | Fate::Withheld => Ok(()),
                     Fate::Late(time) => write!(f, ", {} s late", time.as_secs_f64()),
                     Fate::Twice => f.write_str(", twice"),
-                    Fate::Withheld => f.write_str(", withheld"),
                 }
             }
             What::Mishap { mishap, point } => write!(f, "!! {mishap} {point}"),

@@ -209,7 +209,8 @@ impl World {
             let window = if blind { IMPATIENCE } else { setup.quiet };
             let quiet = stage.record.quiet_for();
             if quiet < window {
-                sleep(window - quiet).await;
+                // In small pieces: something may be held back meanwhile.
+                sleep((window - quiet).min(IMPATIENCE)).await;
             } else if blind && more && !setup.patient && !stage.record.is_blind_since_before() {
                 return true;
             } else if blind {

@@ -1,0 +1,177 @@
+//! A whole check: first without faults, then with each at each place, then with several at once.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use super::check::Check;
+use super::fault::{Faults, Point};
+use super::family::{Family, combine, enumerate};
+use super::lock;
+use super::oracle::Baseline;
+use super::record::Passed;
+use super::report::{Failure, Part, Progress, Report, Row};
+use super::script::Script;
+use super::shrink::shrink;
+use super::story::{Story, tell};
+use super::violation::Violation;
+use super::world::{Course, Run, play};
+
+/// See the [module](self).
+pub(super) fn run(check: &Check) -> Report {
+    let began = Instant::now();
+    let first = play(&check.setup, &course(check, 0, Faults::default()));
+    let passed = first.remains.passed.clone();
+    let count = |wanted: fn(&Point) -> bool| passed.iter().filter(|passed| wanted(&passed.point)).count();
+    let mut report = Report {
+        program: check.setup.subject.name().to_owned(),
+        steps: check.script.steps.len(),
+        writes: count(|point| matches!(point, Point::Write(_))),
+        reads: count(|point| matches!(point, Point::Read(_))),
+        events: count(|point| matches!(point, Point::Event(_))),
+        rows: Vec::new(),
+        failures: Vec::new(),
+        left_out: Vec::new(),
+        took: began.elapsed(),
+    };
+    let baseline = check.rules.baseline(&first);
+    let found = first.remains.violations.clone();
+    report.rows.push(Row { part: Part::Baseline, worlds: 1, pruned: 0, failed: usize::from(!found.is_empty()) });
+    if found.is_empty() {
+        try_everything(check, &baseline, &passed, &mut report);
+    } else {
+        let failing = course(check, 0, Faults::default());
+        report.failures.push(explain(check, Part::Baseline, failing, first, found));
+    }
+    report.took = began.elapsed();
+    report
+}
+
+fn try_everything(check: &Check, baseline: &Baseline, passed: &[Passed], report: &mut Report) {
+    if let Some((seed, faults)) = &check.replay {
+        let courses = vec![course(check, *seed, faults.clone())];
+        return try_part(check, baseline, Part::Replay, &courses, 0, report);
+    }
+    let has_webhooks = !check.setup.webhooks.0.is_empty();
+    for family in &check.families {
+        let places = enumerate(*family, passed, has_webhooks);
+        if *family == Family::WebhooksDown && !has_webhooks {
+            continue;
+        }
+        let courses: Vec<Course> =
+            places.faults.iter().map(|fault| course(check, 0, Faults(vec![*fault]))).collect();
+        try_part(check, baseline, Part::Each(*family), &courses, places.pruned, report);
+    }
+    if check.seeds > 0 {
+        let families: Vec<Family> = if check.families.is_empty() {
+            Family::ALL.to_vec()
+        } else {
+            check.families.iter().copied().collect()
+        };
+        let combined = |seed| course(check, seed, combine(seed, passed, &families, has_webhooks));
+        let courses: Vec<Course> = (1..=check.seeds).map(combined).collect();
+        try_part(check, baseline, Part::Combinations, &courses, 0, report);
+    }
+}
+
+fn course(check: &Check, seed: u64, faults: Faults) -> Course {
+    Course { seed, faults, script: check.script.clone() }
+}
+
+/// Runs all courses of a part, and explains the first that is not as it should be.
+fn try_part(
+    check: &Check,
+    baseline: &Baseline,
+    part: Part,
+    courses: &[Course],
+    pruned: usize,
+    report: &mut Report,
+) {
+    let judge = |course: &Course| {
+        let run = play(&check.setup, course);
+        let found = check.rules.judge(baseline, &run);
+        (!found.is_empty()).then_some((run, found))
+    };
+    let mut failed = each(check, part, courses, judge);
+    report.rows.push(Row { part, worlds: courses.len(), pruned, failed: failed.len() });
+    if !failed.is_empty() {
+        let (index, (run, found)) = failed.swap_remove(0);
+        report.failures.push(explain(check, part, courses[index].clone(), run, found));
+    }
+}
+
+/// Judges many things on as many threads as wanted. What is found comes in order, each with its index; all but the first
+/// few is counted only, so that a thousand failures do not fill the memory with traces.
+pub(super) fn each<T: Sync, F: Send>(
+    check: &Check,
+    part: Part,
+    all: &[T],
+    judge: impl Fn(&T) -> Option<F> + Sync,
+) -> Vec<(usize, F)> {
+    let next = AtomicUsize::new(0);
+    let done = AtomicUsize::new(0);
+    let found: Mutex<Vec<(usize, F)>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..check.threads.min(all.len()) {
+            scope.spawn(|| {
+                while let Some((index, one)) = {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    all.get(index).map(|one| (index, one))
+                } {
+                    let judged = judge(one);
+                    let failed = {
+                        let mut found = lock(&found);
+                        found.extend(judged.map(|judged| (index, judged)));
+                        found.len()
+                    };
+                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    if let Some(tell) = &check.progress {
+                        tell(&Progress { part, done, total: all.len(), failed });
+                    }
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    found.sort_by_key(|(index, _)| *index);
+    found
+}
+
+/// Makes a failure as short as it gets, and tells its story.
+fn explain(check: &Check, part: Part, course: Course, run: Run, found: Vec<Violation>) -> Failure {
+    let (course, (run, violations), tried) = shrink(course, (run, found), |course| judge_alone(check, course));
+    let story = tell(&Story {
+        program: check.setup.subject.name(),
+        part,
+        course: &course,
+        violations: &violations,
+        trace: &run.remains.trace,
+        tried,
+    });
+    let Course { seed, faults, .. } = course;
+    Failure { part, seed, faults, violations, trace: run.remains.trace, story }
+}
+
+/// Runs a course with a baseline of its own, as its script may be another.
+fn judge_alone(check: &Check, course: &Course) -> Option<(Run, Vec<Violation>)> {
+    let quiet = Course { seed: 0, faults: Faults::default(), script: course.script.clone() };
+    if course.faults.0.is_empty() && course.seed == 0 {
+        let run = play(&check.setup, &quiet);
+        let found = run.remains.violations.clone();
+        return (!found.is_empty()).then_some((run, found));
+    }
+    let first = play(&check.setup, &quiet);
+    if !first.remains.violations.is_empty() {
+        return None;
+    }
+    let run = play(&check.setup, course);
+    let found = check.rules.judge(&check.rules.baseline(&first), &run);
+    (!found.is_empty()).then_some((run, found))
+}
+
+/// The script with one step less.
+pub(super) fn without_step(script: &Script, index: usize) -> Script {
+    let mut shorter = script.clone();
+    shorter.steps.remove(index);
+    shorter
+}

@@ -1,0 +1,277 @@
+//! Kinds of things that go wrong, and every place at which each of them can. Pure.
+//!
+//! Places at which the same thing would happen to the same world are tried once. An operator that dies after its third
+//! write and one that dies before its fourth leave the same state behind, if nobody changed anything in between.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::fault::{Fault, Faults, Mishap, Point};
+use super::record::Passed;
+
+/// How far time travel goes back.
+const TRAVEL_CHANGES_MAX: usize = 12;
+const HOUR_SECONDS: i64 = 3600;
+
+/// What goes wrong, by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Family {
+    /// The operator dies before and after each write, and starts with empty caches.
+    CrashPoints,
+    /// Each request is refused or lost, or its answer is.
+    Requests,
+    /// Each event is late, repeated, or lost with its watch; what happens meanwhile goes unseen.
+    Watches,
+    /// The operator is started again on an API server that lags behind.
+    TimeTravel,
+    /// A second instance takes over while the first is stalled.
+    TwoLeaders,
+    /// The operator's clock is set forward and back.
+    ClockJumps,
+    /// Webhooks do not answer.
+    WebhooksDown,
+}
+
+impl Family {
+    /// All of them, in the order in which they are tried.
+    pub const ALL: [Family; 7] = [
+        Family::CrashPoints,
+        Family::Requests,
+        Family::Watches,
+        Family::TimeTravel,
+        Family::TwoLeaders,
+        Family::ClockJumps,
+        Family::WebhooksDown,
+    ];
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Family::CrashPoints => "crash points",
+            Family::Requests => "requests",
+            Family::Watches => "watches",
+            Family::TimeTravel => "time travel",
+            Family::TwoLeaders => "two leaders",
+            Family::ClockJumps => "clock jumps",
+            Family::WebhooksDown => "webhooks down",
+        })
+    }
+}
+
+/// Every place of a family, as far as the places differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    pub(super) faults: Vec<Fault>,
+    /// How many more there are that come to the same.
+    pub(super) pruned: usize,
+}
+
+/// What makes two places the same, besides the mishap.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Same<'a> {
+    /// The state of the world and the place in the script.
+    World(usize, usize),
+    /// Those, and what is asked.
+    Asked(usize, usize, &'a str, &'a super::state::Place),
+    /// What is shown of a collection at the beginning of a watch.
+    Initial(usize, &'a str),
+    /// Nothing: each is one of its own.
+    Point(Point),
+}
+
+struct Gathering<'a> {
+    places: Places,
+    seen: BTreeSet<(Mishap, Same<'a>)>,
+}
+
+impl<'a> Gathering<'a> {
+    fn add(&mut self, mishap: Mishap, point: Point, same: Same<'a>) {
+        if self.seen.insert((mishap, same)) {
+            self.places.faults.push(Fault { mishap, point });
+        } else {
+            self.places.pruned += 1;
+        }
+    }
+}
+
+/// Every fault of a family, from what happens without faults.
+pub(super) fn enumerate(family: Family, passed: &[Passed], has_webhooks: bool) -> Places {
+    let mut gathering = Gathering { places: Places::default(), seen: BTreeSet::new() };
+    let takes_old = passed.iter().any(|passed| passed.takes_old);
+    let writes: Vec<&Passed> = passed.iter().filter(|passed| matches!(passed.point, Point::Write(_))).collect();
+    let last_write_of = |step: usize| writes.iter().rev().find(|write| write.step == step).map(|write| write.point);
+    for passed in passed {
+        let before = Same::World(passed.changes_before, passed.step);
+        let is_write = matches!(passed.point, Point::Write(_));
+        match family {
+            Family::CrashPoints if is_write => crash_points(&mut gathering, passed),
+            Family::Requests => requests(&mut gathering, passed),
+            Family::Watches => watches(&mut gathering, passed),
+            Family::TimeTravel if is_write => {
+                // Restarts come at any time; the most there is to go wrong is when a step is done, and after a delete.
+                let matters = last_write_of(passed.step) == Some(passed.point) || passed.verb.starts_with("delete");
+                // Who never reads from a cache of the server's can only be told late.
+                let far = if takes_old { TRAVEL_CHANGES_MAX.min(passed.changes_after) } else { 1 };
+                if matters {
+                    for changes in 1..=far {
+                        let mishap = Mishap::Travel(changes);
+                        gathering.add(mishap, passed.point, Same::World(passed.changes_after, passed.step));
+                    }
+                }
+            }
+            Family::TwoLeaders if is_write => gathering.add(Mishap::TwoLeaders, passed.point, before),
+            Family::ClockJumps if is_write => {
+                let again = Same::World(passed.changes_before, passed.step);
+                gathering.add(Mishap::Jump(HOUR_SECONDS), passed.point, before);
+                gathering.add(Mishap::Jump(-HOUR_SECONDS), passed.point, again);
+            }
+            Family::WebhooksDown if is_write && has_webhooks => {
+                gathering.add(Mishap::WebhookDown, passed.point, before);
+            }
+            _ => {}
+        }
+    }
+    gathering.places
+}
+
+fn crash_points<'a>(gathering: &mut Gathering<'a>, passed: &'a Passed) {
+    // The two are the same mishap to what is left behind, so both are looked up as one.
+    for (mishap, changes) in
+        [(Mishap::CrashBefore, passed.changes_before), (Mishap::CrashAfter, passed.changes_after)]
+    {
+        if gathering.seen.insert((Mishap::CrashBefore, Same::World(changes, passed.step))) {
+            gathering.places.faults.push(Fault { mishap, point: passed.point });
+        } else {
+            gathering.places.pruned += 1;
+        }
+    }
+}
+
+fn requests<'a>(gathering: &mut Gathering<'a>, passed: &'a Passed) {
+    let mishaps: &[Mishap] = match passed.point {
+        Point::Write(_) => &[
+            Mishap::Refuse(409),
+            Mishap::TooManyRequests,
+            Mishap::Refuse(500),
+            Mishap::Refuse(503),
+            Mishap::Reset,
+            Mishap::LoseAnswer,
+        ],
+        Point::Read(_) => {
+            &[Mishap::TooManyRequests, Mishap::Refuse(500), Mishap::Refuse(503), Mishap::Reset, Mishap::LoseAnswer]
+        }
+        Point::Event(_) => &[],
+    };
+    for mishap in mishaps {
+        let same = Same::Asked(passed.changes_before, passed.step, passed.verb, &passed.place);
+        gathering.add(*mishap, passed.point, same);
+    }
+}
+
+fn watches<'a>(gathering: &mut Gathering<'a>, passed: &'a Passed) {
+    if !matches!(passed.point, Point::Event(_)) {
+        return;
+    }
+    for mishap in [Mishap::Hold, Mishap::Cut, Mishap::Repeat, Mishap::Expire, Mishap::Miss] {
+        let same = if passed.initial {
+            Same::Initial(passed.step, &passed.place.resource)
+        } else {
+            Same::Point(passed.point)
+        };
+        gathering.add(mishap, passed.point, same);
+    }
+}
+
+/// Several things that go wrong in one run, from a seed.
+pub(super) fn combine(seed: u64, passed: &[Passed], families: &[Family], has_webhooks: bool) -> Faults {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let all: Vec<Fault> =
+        families.iter().flat_map(|family| enumerate(*family, passed, has_webhooks).faults).collect();
+    if all.is_empty() {
+        return Faults::default();
+    }
+    let count = rng.usize(1..=4);
+    let mut faults: Vec<Fault> = (0..count).map(|_| all[rng.usize(..all.len())]).collect();
+    faults.sort_by_key(|fault| fault.point);
+    faults.dedup_by_key(|fault| fault.point);
+    Faults(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::super::state::Place;
+    use super::*;
+
+    fn passed(point: Point, step: usize, changes_before: usize, changes_after: usize) -> Passed {
+        let place = Place::new("pods", "shop", "a");
+        let (verb, initial) = ("apply", false);
+        Passed { point, verb, place, step, changes_before, changes_after, takes_old: false, initial }
+    }
+
+    fn check(family: Family, passed: &[Passed], expect: &Expect) {
+        let places = enumerate(family, passed, true);
+        expect.assert_eq(&format!("{}; {} pruned", Faults(places.faults), places.pruned));
+    }
+
+    #[test]
+    fn a_crash_after_a_write_is_the_one_before_the_next_unless_somebody_came_between() {
+        check(
+            Family::CrashPoints,
+            &[
+                passed(Point::Write(1), 1, 10, 11),
+                passed(Point::Write(2), 1, 11, 12),
+                passed(Point::Write(3), 1, 13, 13),
+                passed(Point::Write(4), 2, 13, 14),
+            ],
+            &expect!["crash before write 1, crash after write 1, crash after write 2, crash before write 3, crash before write 4, crash after write 4; 2 pruned"],
+        );
+    }
+
+    #[test]
+    fn a_request_that_is_repeated_in_the_same_world_is_refused_once() {
+        let places = enumerate(
+            Family::Requests,
+            &[passed(Point::Read(1), 1, 10, 10), passed(Point::Read(2), 1, 10, 10), passed(Point::Read(3), 1, 11, 11)],
+            false,
+        );
+        let reads: BTreeSet<Point> = places.faults.iter().map(|fault| fault.point).collect();
+        assert_eq!(reads, BTreeSet::from([Point::Read(1), Point::Read(3)]));
+        assert_eq!(places.pruned, 5);
+    }
+
+    #[test]
+    fn only_the_first_event_of_a_list_is_tampered_with() {
+        let initial = |number| Passed { initial: true, ..passed(Point::Event(number), 0, 5, 5) };
+        check(
+            Family::Watches,
+            &[initial(1), initial(2), passed(Point::Event(3), 0, 5, 5)],
+            &expect!["hold event 1, cut before event 1, repeat event 1, expire at event 1, miss from event 1, hold event 3, cut before event 3, repeat event 3, expire at event 3, miss from event 3; 5 pruned"],
+        );
+    }
+
+    #[test]
+    fn time_travel_goes_far_only_where_lists_may_be_old() {
+        let writes = [passed(Point::Write(1), 1, 2, 3), passed(Point::Write(2), 1, 3, 4)];
+        check(Family::TimeTravel, &writes, &expect!["travel 1 changes back after write 2; 0 pruned"]);
+        let mut old = writes.to_vec();
+        old[0].takes_old = true;
+        check(
+            Family::TimeTravel,
+            &old,
+            &expect!["travel 1 changes back after write 2, travel 2 changes back after write 2, travel 3 changes back after write 2, travel 4 changes back after write 2; 0 pruned"],
+        );
+    }
+
+    #[test]
+    fn the_same_seed_combines_the_same_faults() {
+        let points: Vec<Passed> = (1..30).map(|number| passed(Point::Write(number), 1, number, number + 1)).collect();
+        let combined = |seed| combine(seed, &points, &Family::ALL, true);
+        assert_eq!(combined(7), combined(7));
+        assert!((1..100).any(|seed| combined(seed).0.len() > 2));
+        assert!((1..100).all(|seed| !combined(seed).0.is_empty()));
+    }
+}

@@ -1,0 +1,77 @@
+//! Whether a run came to what it should: the differential oracle. Pure.
+
+use std::collections::BTreeMap;
+
+use super::normal::{Ignored, Normal, normalise};
+use super::record::Removal;
+use super::violation::Violation;
+use super::world::Run;
+
+/// Kinds that hold what cannot be made anew.
+const DATA: [&str; 3] = ["persistentvolumeclaims", "persistentvolumes", "secrets"];
+
+/// What a run is compared with.
+#[derive(Debug)]
+pub(super) struct Baseline {
+    normal: Normal,
+    removed: BTreeMap<String, usize>,
+}
+
+/// What the author adds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rules {
+    /// Fields that may differ.
+    pub(super) ignored: Vec<Ignored>,
+    /// Resources that hold data, besides the usual ones.
+    pub(super) kept: Vec<String>,
+}
+
+impl Rules {
+    /// What the end of this run says of all others.
+    pub(super) fn baseline(&self, run: &Run) -> Baseline {
+        let removed = self.count(&run.remains.removals).into_iter();
+        let removed = removed.map(|(what, removals)| (what, removals.len())).collect();
+        Baseline { normal: normalise(&run.end, &self.ignored), removed }
+    }
+
+    /// What is wrong with a run.
+    pub(super) fn judge(&self, baseline: &Baseline, run: &Run) -> Vec<Violation> {
+        let mut found = run.remains.violations.clone();
+        for (what, removals) in self.count(&run.remains.removals) {
+            let known = baseline.removed.get(&what).copied().unwrap_or_default();
+            if let Some(removal) = removals.get(known) {
+                found.push(Violation::Lost { what, by: removal.by.to_string() });
+            }
+        }
+        // A run that was cut short has not come to an end that could be compared.
+        if run.remains.violations.is_empty() {
+            let differences = baseline.normal.differences(&normalise(&run.end, &self.ignored));
+            if !differences.is_empty() {
+                found.push(Violation::EndState { differences });
+            }
+        }
+        found
+    }
+
+    /// What was removed that must not be lost, by what it is called in every run.
+    fn count<'a>(&self, removals: &'a [Removal]) -> BTreeMap<String, Vec<&'a Removal>> {
+        let mut counted: BTreeMap<String, Vec<&Removal>> = BTreeMap::new();
+        for removal in removals.iter().filter(|removal| self.is_kept(removal)) {
+            let mut place = removal.place.clone();
+            if let Some(prefix) = &removal.generate_name {
+                place.name = format!("{prefix}*").into();
+            }
+            counted.entry(place.to_string()).or_default().push(removal);
+        }
+        counted
+    }
+
+    fn is_kept(&self, removal: &Removal) -> bool {
+        let resource = &*removal.place.resource;
+        &*removal.maker == "user"
+            || removal.had_finalizers
+            || resource == "external"
+            || DATA.contains(&resource)
+            || self.kept.iter().any(|kept| kept == resource)
+    }
+}

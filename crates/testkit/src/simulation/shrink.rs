@@ -1,0 +1,62 @@
+//! Failures made as short as they get: fewer faults, the usual order, fewer steps of the user.
+
+use super::campaign::without_step;
+use super::fault::Faults;
+use super::violation::Violation;
+use super::world::{Course, Run};
+
+/// How many worlds shortening may cost.
+const TRIES_MAX: usize = 60;
+
+type Found = (Run, Vec<Violation>);
+
+/// The shortest course found that still fails in the same way, what it came to, and how many were tried. `fails` runs
+/// a course, and has something to say only if it fails.
+pub(super) fn shrink(
+    course: Course,
+    found: Found,
+    mut fails: impl FnMut(&Course) -> Option<Found>,
+) -> (Course, Found, usize) {
+    let mut shortest = (course, found);
+    let mut tried = 0;
+    while let Some((course, found)) = {
+        let kinds = names(&shortest.1.1);
+        shorter(&shortest.0).into_iter().find_map(|course| {
+            if tried == TRIES_MAX {
+                return None;
+            }
+            tried += 1;
+            let found = fails(&course)?;
+            // Another failure may be worth its own report, but is not this one.
+            names(&found.1).iter().any(|name| kinds.contains(name)).then_some((course, found))
+        })
+    } {
+        shortest = (course, found);
+    }
+    let (course, found) = shortest;
+    (course, found, tried)
+}
+
+fn names(violations: &[Violation]) -> Vec<&'static str> {
+    violations.iter().map(Violation::name).collect()
+}
+
+/// Courses that are a little shorter, the most promising first.
+fn shorter(course: &Course) -> Vec<Course> {
+    let mut courses = Vec::new();
+    if course.seed != 0 {
+        courses.push(Course { seed: 0, ..course.clone() });
+    }
+    if course.faults.0.len() > 1 {
+        for index in 0..course.faults.0.len() {
+            let mut faults = course.faults.0.clone();
+            faults.remove(index);
+            courses.push(Course { faults: Faults(faults), ..course.clone() });
+        }
+    }
+    // Later steps first: leaving them out does not move what comes before.
+    for index in (0..course.script.steps.len()).rev() {
+        courses.push(Course { script: without_step(&course.script, index), ..course.clone() });
+    }
+    courses
+}
