@@ -15,7 +15,8 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The Kubernetes release whose behaviour this server has.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
@@ -204,31 +205,51 @@ fn aggregated_document(
     document["apiVersion"] = format!("apidiscovery.k8s.io/{version}").into();
     let text = document.to_string();
     let content_type = format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList");
-    tagged(text.into(), &content_type, request)
+    Tagged::new(text.into()).answer(&content_type, request)
 }
 
-/// A document with its tag; only the tag if the client has the document already.
-fn tagged(text: Bytes, content_type: &str, request: &Request<Bytes>) -> Response<Body> {
-    let tag = discovery::etag(&text);
-    let known =
-        request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let mut response = if known {
-        let mut response = Response::new(Body::whole(Bytes::new()));
-        *response.status_mut() = http::StatusCode::NOT_MODIFIED;
+/// A document with its tag.
+#[derive(Clone)]
+struct Tagged {
+    text: Bytes,
+    tag: String,
+}
+
+impl Tagged {
+    fn new(text: Bytes) -> Self {
+        Tagged { tag: discovery::etag(&text), text }
+    }
+
+    /// The document; only its tag if the client has it already.
+    fn answer(self, content_type: &str, request: &Request<Bytes>) -> Response<Body> {
+        let known = request.headers().get(header::IF_NONE_MATCH);
+        let known = known.is_some_and(|known| known.as_bytes() == self.tag.as_bytes());
+        let mut response = if known {
+            let mut response = Response::new(Body::whole(Bytes::new()));
+            *response.status_mut() = http::StatusCode::NOT_MODIFIED;
+            response
+        } else {
+            Reply::text(200, self.text).into_response()
+        };
+        let headers = response.headers_mut();
+        if let Ok(value) = content_type.parse() {
+            headers.insert(header::CONTENT_TYPE, value);
+        }
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+        headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+        if let Ok(value) = self.tag.parse() {
+            headers.insert(header::ETAG, value);
+        }
         response
-    } else {
-        Reply::text(200, text).into_response()
-    };
-    let headers = response.headers_mut();
-    if let Ok(value) = content_type.parse() {
-        headers.insert(header::CONTENT_TYPE, value);
     }
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
-    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
-    if let Ok(value) = tag.parse() {
-        headers.insert(header::ETAG, value);
-    }
-    response
+}
+
+/// The document of built-in kinds only, which is the same for all servers of the process: made once.
+fn builtin_document(group: &str, version: &str, make: impl FnOnce() -> Tagged) -> Tagged {
+    static KNOWN: Mutex<BTreeMap<(String, String), Tagged>> = Mutex::new(BTreeMap::new());
+    let key = (group.to_owned(), version.to_owned());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(key).or_insert_with(make).clone()
 }
 
 /// `/`: what there is to ask for.
@@ -288,9 +309,16 @@ fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Respons
         *response.status_mut() = http::StatusCode::NOT_FOUND;
         return response;
     };
-    let definition = |name: &str| definition(&kinds, name);
-    let document = openapi::document(group, version, resources, definition);
-    let mut response = tagged(document.to_string().into(), "application/json", request);
+    let make = || {
+        let document = openapi::document(group, version, resources, |name| definition(&kinds, name));
+        Tagged::new(document.to_string().into())
+    };
+    let document = if resources.iter().any(|resource| resource.custom) {
+        make()
+    } else {
+        builtin_document(group, version, make)
+    };
+    let mut response = document.answer("application/json", request);
     if request.uri().query().is_some_and(|query| query.contains("hash=")) {
         let immutable = HeaderValue::from_static("public, immutable");
         response.headers_mut().insert(header::CACHE_CONTROL, immutable);

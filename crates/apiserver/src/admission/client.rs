@@ -3,11 +3,11 @@
 //! Connections are kept for the next review to the same place. Every exchange ends by its deadline, and
 //! answers over [`BODY_BYTES_MAX`] are refused.
 
-use super::{ServiceResolver, WebhookTransport};
 use super::endpoint::{Endpoint, Location};
 use super::reply::Reply;
 use super::transport::{word_dial, word_exchange, word_handshake, word_lookup};
 use super::trust;
+use super::{ServiceResolver, WebhookTransport};
 use crate::field::go_quote;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};

@@ -1,7 +1,7 @@
 //! The rules of a kind, read from the OpenAPI v3 document that an API server publishes for its group and
 //! version.
 //!
-//! Only what decides how objects are compared is kept while the document is read; [`Document::rules`] then
+//! Only what decides how objects are compared is kept of a schema; [`Document::rules`]
 //! follows a kind's references, each of them once, so that schemas which contain themselves are fine.
 
 use std::collections::BTreeMap;
@@ -10,11 +10,13 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::lists::{ListRule, MapKey, Node, Place, Rules};
 use crate::Kind;
 
-/// The OpenAPI v3 document of one group and version.
+/// The OpenAPI v3 document of one group and version. Its schemas are read when a kind needs them: a document has
+/// hundreds, of which an operator asks for a few.
 #[derive(Debug, Deserialize)]
 pub struct Document {
     #[serde(default)]
@@ -29,8 +31,12 @@ pub struct DocumentError(#[source] serde_json::Error);
 #[derive(Debug, Default, Deserialize)]
 struct Components {
     #[serde(default)]
-    schemas: BTreeMap<String, Schema>,
+    schemas: BTreeMap<String, Box<RawValue>>,
 }
+
+/// Schemas that have been read, by name.
+#[derive(Debug, Default)]
+struct Schemas(BTreeMap<String, Schema>);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -86,10 +92,26 @@ enum Alias<'a> {
     Schema(&'a Schema),
 }
 
+/// How references to the document's own schemas begin.
+const REFERENCE: &str = "#/components/schemas/";
+
 /// What is added to the status of parents whether or not their authors thought of it.
 const ADDED_TO_STATUS: [&str; 2] = ["conditions", "observedGeneration"];
 
 impl Schema {
+    /// The names of the schemas that it refers to.
+    fn collect_names(&self, names: &mut Vec<String>) {
+        names.extend(
+            self.reference
+                .iter()
+                .filter_map(|reference| reference.strip_prefix(REFERENCE))
+                .map(str::to_owned),
+        );
+        let within = self.all_of.iter().chain(self.properties.values());
+        let within = within.chain(self.additional.as_deref()).chain(self.items.as_deref());
+        within.for_each(|schema| schema.collect_names(names));
+    }
+
     /// Whether an object may have a field of this name. A server refuses to apply what has no place.
     fn takes(&self, name: &str) -> bool {
         self.preserves_unknown || self.additional.is_some() || self.properties.contains_key(name)
@@ -146,11 +168,10 @@ impl Document {
 
     /// The rules of a kind, if the document describes it.
     pub fn rules(&self, kind: &Kind) -> Option<Rules> {
-        let is_it = |found: &GroupVersionKind| {
-            found.group == kind.group() && found.version == kind.version() && found.kind == kind.kind()
-        };
-        let schema = self.components.schemas.values().find(|schema| schema.kinds.0.iter().any(is_it))?;
-        let mut reading = Reading { document: self, nodes: Vec::new(), known: BTreeMap::new() };
+        let name = self.find(kind)?;
+        let schemas = self.read(name);
+        let schema = schemas.0.get(name)?;
+        let mut reading = Reading { schemas: &schemas, nodes: Vec::new(), known: BTreeMap::new() };
         let root = reading.reserve();
         // An object's own metadata follows rules of its own.
         reading.fill(root, schema, schema.map_type, |name| name != "metadata");
@@ -161,15 +182,53 @@ impl Document {
         Some(prune(reading.nodes, Place::Node(root)).without_in_status(lacks))
     }
 
+    /// The name of a kind's schema.
+    fn find(&self, kind: &Kind) -> Option<&str> {
+        #[derive(Deserialize)]
+        struct Named {
+            #[serde(rename = "x-kubernetes-group-version-kind", default)]
+            kinds: Kinds,
+        }
+        let is_it = |found: &GroupVersionKind| {
+            found.group == kind.group() && found.version == kind.version() && found.kind == kind.kind()
+        };
+        let quoted = format!("\"{}\"", kind.kind());
+        let named = self.components.schemas.iter().find(|(_, text)| {
+            text.get().contains(&quoted)
+                && serde_json::from_str(text.get()).is_ok_and(|named: Named| named.kinds.0.iter().any(is_it))
+        });
+        named.map(|(name, _)| name.as_str())
+    }
+
+    /// A schema and all that it refers to.
+    fn read(&self, name: &str) -> Schemas {
+        let mut schemas = Schemas::default();
+        let mut pending = vec![name.to_owned()];
+        while let Some(name) = pending.pop() {
+            if schemas.0.contains_key(&name) {
+                continue;
+            }
+            let text = self.components.schemas.get(&name);
+            let Some(schema) = text.and_then(|text| serde_json::from_str::<Schema>(text.get()).ok()) else {
+                continue;
+            };
+            schema.collect_names(&mut pending);
+            schemas.0.insert(name, schema);
+        }
+        schemas
+    }
+}
+
+impl Schemas {
     /// The schema that a reference means, and its name.
-    fn resolve<'a>(&'a self, reference: &str) -> Option<(&'a str, &'a Schema)> {
-        let name = reference.strip_prefix("#/components/schemas/")?;
-        self.components.schemas.get_key_value(name).map(|(name, schema)| (name.as_str(), schema))
+    fn resolve(&self, reference: &str) -> Option<(&str, &Schema)> {
+        let (name, schema) = self.0.get_key_value(reference.strip_prefix(REFERENCE)?)?;
+        Some((name.as_str(), schema))
     }
 }
 
 struct Reading<'a> {
-    document: &'a Document,
+    schemas: &'a Schemas,
     nodes: Vec<Node>,
     /// Schemas that have a node, by name and by the map type that the reference to them insists on.
     known: BTreeMap<(&'a str, Option<MapType>), u32>,
@@ -192,7 +251,7 @@ impl<'a> Reading<'a> {
 
     /// The place of a named schema. It is known before it is read, because it may contain itself.
     fn referred(&mut self, reference: &str, map_type: Option<MapType>) -> Place {
-        let Some((name, schema)) = self.document.resolve(reference) else {
+        let Some((name, schema)) = self.schemas.resolve(reference) else {
             return Place::Plain;
         };
         if let Some(index) = self.known.get(&(name, map_type)) {
@@ -264,7 +323,7 @@ impl<'a> Reading<'a> {
     fn behind(&self, schema: &'a Schema) -> &'a Schema {
         match schema.stands_for() {
             Some(Alias::Reference(reference)) => {
-                self.document.resolve(reference).map_or(schema, |(_, schema)| schema)
+                self.schemas.resolve(reference).map_or(schema, |(_, schema)| schema)
             }
             Some(Alias::Schema(only)) => self.behind(only),
             None => schema,

@@ -58,7 +58,13 @@ impl Ask {
             }
             [] => {
                 let place = Place::new(uri.path(), "", "").in_cluster(cluster);
-                return Self { verb: "get", place, part: String::new(), class: Class::Read, takes_old: false };
+                return Self {
+                    verb: "get",
+                    place,
+                    part: String::new(),
+                    class: Class::Read,
+                    takes_old: false,
+                };
             }
         };
         let option = |wanted: &str| {
@@ -77,13 +83,17 @@ impl Ask {
             (_, true) => "list",
         };
         let resource = resource_of(group, plural);
-        let changes = !matches!(verb, "get" | "list" | "watch") && option("dryRun").is_none() && !plural.ends_with("reviews");
+        let changes = !matches!(verb, "get" | "list" | "watch")
+            && option("dryRun").is_none()
+            && !plural.ends_with("reviews");
         let class = match () {
             () if is_aside(&resource) => Class::Aside,
             () if changes => Class::Write,
             () => Class::Read,
         };
-        let takes_old = verb == "list" && option("resourceVersion") == Some("0") && option("resourceVersionMatch") != Some("Exact");
+        let takes_old = verb == "list"
+            && option("resourceVersion") == Some("0")
+            && option("resourceVersionMatch") != Some("Exact");
         let place = Place::new(&resource, namespace, name).in_cluster(cluster);
         Self { verb, place, part: part.to_owned(), class, takes_old }
     }
@@ -129,10 +139,25 @@ mod tests {
         );
         check(Method::POST, "/api/v1/namespaces/shop/pods", json, &expect!["create pods shop [] Write"]);
         check(Method::DELETE, "/api/v1/namespaces/shop", json, &expect!["delete namespaces shop [] Write"]);
-        check(Method::PUT, "/api/v1/namespaces/shop/finalize", json, &expect!["update namespaces shop [finalize] Write"]);
-        check(Method::DELETE, "/api/v1/namespaces/shop/pods", json, &expect!["delete all pods shop [] Write"]);
+        check(
+            Method::PUT,
+            "/api/v1/namespaces/shop/finalize",
+            json,
+            &expect!["update namespaces shop [finalize] Write"],
+        );
+        check(
+            Method::DELETE,
+            "/api/v1/namespaces/shop/pods",
+            json,
+            &expect!["delete all pods shop [] Write"],
+        );
         check(Method::GET, "/api/v1/pods?watch=true&resourceVersion=7", json, &expect!["watch pods [] Read"]);
-        check(Method::GET, "/api/v1/pods?resourceVersion=0&limit=5", json, &expect!["list pods [] Read, may be old"]);
+        check(
+            Method::GET,
+            "/api/v1/pods?resourceVersion=0&limit=5",
+            json,
+            &expect!["list pods [] Read, may be old"],
+        );
         check(Method::GET, "/apis/apps/v1", json, &expect!["get /apis/apps/v1 [] Read"]);
         check(
             Method::POST,

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use super::check::Check;
-use super::fault::{Faults, Point};
 use super::family::{Family, combine, enumerate};
+use super::fault::{Faults, Point};
 use super::lock;
 use super::oracle::Baseline;
 use super::record::Passed;
@@ -36,7 +36,12 @@ pub(super) fn run(check: &Check) -> Report {
     };
     let baseline = check.rules.baseline(&first);
     let found = first.remains.violations.clone();
-    report.rows.push(Row { part: Part::Baseline, worlds: 1, pruned: 0, failed: usize::from(!found.is_empty()) });
+    report.rows.push(Row {
+        part: Part::Baseline,
+        worlds: 1,
+        pruned: 0,
+        failed: usize::from(!found.is_empty()),
+    });
     if found.is_empty() {
         try_everything(check, &baseline, &passed, &mut report);
     } else {
@@ -139,7 +144,8 @@ pub(super) fn each<T: Sync, F: Send>(
 
 /// Makes a failure as short as it gets, and tells its story.
 fn explain(check: &Check, part: Part, course: Course, run: Run, found: Vec<Violation>) -> Failure {
-    let (course, (run, violations), tried) = shrink(course, (run, found), |course| judge_alone(check, course));
+    let (course, (run, violations), tried) =
+        shrink(course, (run, found), |course| judge_alone(check, course));
     let story = tell(&Story {
         program: check.setup.subject.name(),
         part,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use mainstay::Kind;
 use serde_json::Value;
 
-use super::fault::Faults;
 use super::family::Family;
+use super::fault::Faults;
 use super::normal::Ignored;
 use super::oracle::Rules;
 use super::program::Program;

@@ -100,8 +100,10 @@ impl<'a> Gathering<'a> {
 pub(super) fn enumerate(family: Family, passed: &[Passed], has_webhooks: bool) -> Places {
     let mut gathering = Gathering { places: Places::default(), seen: BTreeSet::new() };
     let takes_old = passed.iter().any(|passed| passed.takes_old);
-    let writes: Vec<&Passed> = passed.iter().filter(|passed| matches!(passed.point, Point::Write(_))).collect();
-    let last_write_of = |step: usize| writes.iter().rev().find(|write| write.step == step).map(|write| write.point);
+    let writes: Vec<&Passed> =
+        passed.iter().filter(|passed| matches!(passed.point, Point::Write(_))).collect();
+    let last_write_of =
+        |step: usize| writes.iter().rev().find(|write| write.step == step).map(|write| write.point);
     for passed in passed {
         let before = Same::World(passed.changes_before, passed.step);
         let is_write = matches!(passed.point, Point::Write(_));
@@ -111,7 +113,8 @@ pub(super) fn enumerate(family: Family, passed: &[Passed], has_webhooks: bool) -
             Family::Watches => watches(&mut gathering, passed),
             Family::TimeTravel if is_write => {
                 // Restarts come at any time; the most there is to go wrong is when a step is done, and after a delete.
-                let matters = last_write_of(passed.step) == Some(passed.point) || passed.verb.starts_with("delete");
+                let matters =
+                    last_write_of(passed.step) == Some(passed.point) || passed.verb.starts_with("delete");
                 // Who never reads from a cache of the server's can only be told late.
                 let far = if takes_old { TRAVEL_CHANGES_MAX.min(passed.changes_after) } else { 1 };
                 if matters {
@@ -159,9 +162,13 @@ fn requests<'a>(gathering: &mut Gathering<'a>, passed: &'a Passed) {
             Mishap::Reset,
             Mishap::LoseAnswer,
         ],
-        Point::Read(_) => {
-            &[Mishap::TooManyRequests, Mishap::Refuse(500), Mishap::Refuse(503), Mishap::Reset, Mishap::LoseAnswer]
-        }
+        Point::Read(_) => &[
+            Mishap::TooManyRequests,
+            Mishap::Refuse(500),
+            Mishap::Refuse(503),
+            Mishap::Reset,
+            Mishap::LoseAnswer,
+        ],
         Point::Event(_) => &[],
     };
     for mishap in mishaps {
@@ -227,7 +234,9 @@ mod tests {
                 passed(Point::Write(3), 1, 13, 13),
                 passed(Point::Write(4), 2, 13, 14),
             ],
-            &expect!["crash before write 1, crash after write 1, crash after write 2, crash before write 3, crash before write 4, crash after write 4; 2 pruned"],
+            &expect![
+                "crash before write 1, crash after write 1, crash after write 2, crash before write 3, crash before write 4, crash after write 4; 2 pruned"
+            ],
         );
     }
 
@@ -235,7 +244,11 @@ mod tests {
     fn a_request_that_is_repeated_in_the_same_world_is_refused_once() {
         let places = enumerate(
             Family::Requests,
-            &[passed(Point::Read(1), 1, 10, 10), passed(Point::Read(2), 1, 10, 10), passed(Point::Read(3), 1, 11, 11)],
+            &[
+                passed(Point::Read(1), 1, 10, 10),
+                passed(Point::Read(2), 1, 10, 10),
+                passed(Point::Read(3), 1, 11, 11),
+            ],
             false,
         );
         let reads: BTreeSet<Point> = places.faults.iter().map(|fault| fault.point).collect();
@@ -249,7 +262,9 @@ mod tests {
         check(
             Family::Watches,
             &[initial(1), initial(2), passed(Point::Event(3), 0, 5, 5)],
-            &expect!["hold event 1, cut before event 1, repeat event 1, expire at event 1, miss from event 1, hold event 3, cut before event 3, repeat event 3, expire at event 3, miss from event 3; 5 pruned"],
+            &expect![
+                "hold event 1, cut before event 1, repeat event 1, expire at event 1, miss from event 1, hold event 3, cut before event 3, repeat event 3, expire at event 3, miss from event 3; 5 pruned"
+            ],
         );
     }
 
@@ -262,13 +277,16 @@ mod tests {
         check(
             Family::TimeTravel,
             &old,
-            &expect!["travel 1 changes back after write 2, travel 2 changes back after write 2, travel 3 changes back after write 2, travel 4 changes back after write 2; 0 pruned"],
+            &expect![
+                "travel 1 changes back after write 2, travel 2 changes back after write 2, travel 3 changes back after write 2, travel 4 changes back after write 2; 0 pruned"
+            ],
         );
     }
 
     #[test]
     fn the_same_seed_combines_the_same_faults() {
-        let points: Vec<Passed> = (1..30).map(|number| passed(Point::Write(number), 1, number, number + 1)).collect();
+        let points: Vec<Passed> =
+            (1..30).map(|number| passed(Point::Write(number), 1, number, number + 1)).collect();
         let combined = |seed| combine(seed, &points, &Family::ALL, true);
         assert_eq!(combined(7), combined(7));
         assert!((1..100).any(|seed| combined(seed).0.len() > 2));

@@ -218,7 +218,14 @@ mod tests {
 
     #[test]
     fn what_is_no_fault_is_refused_by_name() {
-        for text in ["", "crash", "crash after write", "crash after write 0", "answer x to write 1", "cut before day 2"] {
+        for text in [
+            "",
+            "crash",
+            "crash after write",
+            "crash after write 0",
+            "answer x to write 1",
+            "cut before day 2",
+        ] {
             assert_eq!(text.parse::<Fault>(), Err(NoFault(text.to_owned())), "{text:?}");
         }
     }

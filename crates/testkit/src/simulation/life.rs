@@ -1,8 +1,8 @@
 //! One incarnation of a program, from its start to its death.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};

@@ -64,8 +64,7 @@ pub fn operator_at(
 ) -> Program {
     let operator = name.to_owned();
     program(name, move |seat| {
-        let builder =
-            Operator::builder(&operator, seat.client()).clock(seat.clock()).seed(seat.seed());
+        let builder = Operator::builder(&operator, seat.client()).clock(seat.clock()).seed(seat.seed());
         let built = configure(builder, &seat).build();
         async move {
             let operator = built.unwrap_or_else(|error| panic!("it cannot be built: {error}"));

@@ -321,7 +321,10 @@ impl Record {
             What::Changed { place, .. } => !is_aside(&place.resource),
             _ => false,
         });
-        last.map_or_else(|| "nothing".to_owned(), |entry| format!("{}: {}", entry.actor, entry.what.to_string().trim()))
+        last.map_or_else(
+            || "nothing".to_owned(),
+            |entry| format!("{}: {}", entry.actor, entry.what.to_string().trim()),
+        )
     }
 
     /// Everything, when the world has ended.
@@ -376,7 +379,10 @@ impl Inner {
             self.finalized.remove(place);
         }
         let finalizers = |object: &Value| {
-            object.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+            object
+                .pointer("/metadata/finalizers")
+                .and_then(Value::as_array)
+                .is_some_and(|list| !list.is_empty())
         };
         if after.is_some_and(finalizers) {
             self.finalized.insert(place.clone(), true);

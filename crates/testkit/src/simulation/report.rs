@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::fault::Faults;
 use super::family::Family;
+use super::fault::Faults;
 use super::trace::Trace;
 use super::violation::Violation;
 

@@ -157,7 +157,13 @@ impl fmt::Display for Step {
         match &self.action {
             Action::Create(object) => {
                 let text = |path| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
-                write!(f, "create {} {}{}", text("/kind"), text("/metadata/name"), text("/metadata/generateName"))?;
+                write!(
+                    f,
+                    "create {} {}{}",
+                    text("/kind"),
+                    text("/metadata/name"),
+                    text("/metadata/generateName")
+                )?;
             }
             Action::Patch { kind, key, patch } => write!(f, "patch {} {key} with {patch}", kind.kind())?,
             Action::PatchStatus { kind, key, patch } => {

@@ -117,7 +117,9 @@ impl Stage {
             self.record.note(&life.actor, What::Mishap { mishap, point });
             match mishap {
                 Mishap::Jump(seconds) => life.clock.jump(seconds),
-                Mishap::WebhookDown => *lock(&self.webhooks_down_until) = Some(Instant::now() + WEBHOOKS_DOWN),
+                Mishap::WebhookDown => {
+                    *lock(&self.webhooks_down_until) = Some(Instant::now() + WEBHOOKS_DOWN)
+                }
                 Mishap::TwoLeaders => self.overtake(life, &text).await,
                 other => outcome = Some(other),
             }

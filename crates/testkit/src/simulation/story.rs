@@ -95,8 +95,20 @@ mod tests {
     #[test]
     fn a_story_tells_who_wrote_what_and_what_was_withheld() {
         let place = Place::new("secrets", "default", "paint");
-        let asked = |verb, answer| What::Asked { point: None, verb, place: place.clone(), part: String::new(), answer };
-        let told = |fate| What::Told { point: Some(Point::Event(3)), event: "DELETED", place: place.clone(), revision: 7, fate };
+        let asked = |verb, answer| What::Asked {
+            point: None,
+            verb,
+            place: place.clone(),
+            part: String::new(),
+            answer,
+        };
+        let told = |fate| What::Told {
+            point: Some(Point::Event(3)),
+            event: "DELETED",
+            place: place.clone(),
+            revision: 7,
+            fate,
+        };
         let trace = Trace(vec![
             entry(0, "pairs", 1, What::Started),
             entry(0, "pairs", 1, asked("watch", Answer::Status(200))),
@@ -115,7 +127,8 @@ mod tests {
         let course = Course { seed: 4, faults: "crash after write 1".parse().unwrap(), script };
         let violations = [Violation::Lost { what: place.to_string(), by: "pairs#2".into() }];
         let (part, tried) = (Part::Combinations, 12);
-        let story = Story { program: "pairs", part, course: &course, violations: &violations, trace: &trace, tried };
+        let story =
+            Story { program: "pairs", part, course: &course, violations: &violations, trace: &trace, tried };
         expect![[r#"
             pairs is not right (combinations)
               lost: secrets default/paint, removed by pairs#2

@@ -71,14 +71,18 @@ impl fmt::Display for Violation {
         let list = |lines: &[String]| lines.iter().map(|line| format!("\n    {line}")).collect::<String>();
         match self {
             Violation::Property { name, why } => write!(f, "not always so: {name}: {why}"),
-            Violation::Unsettled { last } => write!(f, "there is no end to the changes; the last one: {last}"),
+            Violation::Unsettled { last } => {
+                write!(f, "there is no end to the changes; the last one: {last}")
+            }
             Violation::EndState { differences } => {
                 write!(f, "the end state is not the one without faults:{}", list(differences))
             }
             Violation::SecondPass { writes } => write!(f, "a further pass writes again:{}", list(writes)),
             Violation::Lost { what, by } => write!(f, "lost: {what}, removed by {by}"),
             Violation::Ended { program, how } => write!(f, "{program} ended: {how}"),
-            Violation::Refused { step, why } => write!(f, "the server refused the user's step ({step}): {why}"),
+            Violation::Refused { step, why } => {
+                write!(f, "the server refused the user's step ({step}): {why}")
+            }
         }
     }
 }

@@ -31,7 +31,8 @@ impl Webhooks {
         let review: Value = serde_json::from_slice(review).map_err(|error| error.to_string())?;
         let mut response = answer(&review["request"]);
         response["uid"] = review["request"]["uid"].clone();
-        let answer = json!({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response});
+        let answer =
+            json!({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response});
         Ok(answer.to_string().into())
     }
 }

@@ -60,12 +60,15 @@ impl Wire {
             let request = Request::from_parts(head.clone(), Full::new(body.clone()));
             Ok(self.server.handle(request).await)
         };
-        let status = |answer: &Result<Response<Body>, Failure>| answer.as_ref().map_or(0, |answer| answer.status().as_u16());
+        let status = |answer: &Result<Response<Body>, Failure>| {
+            answer.as_ref().map_or(0, |answer| answer.status().as_u16())
+        };
         match self.stage.pass(&self.life, &ask, text, work, status).await {
             Ok(answer) => answer,
             Err(Trouble::Broken) => Err(Broken.into()),
             Err(Trouble::Refused { code, retry_after_seconds }) => {
-                let fault = retry_after_seconds.map_or(Fault::Refuse(code), |seconds| Fault::RetryAfter(code, seconds));
+                let fault = retry_after_seconds
+                    .map_or(Fault::Refuse(code), |seconds| Fault::RetryAfter(code, seconds));
                 let request = Request::new(Full::new(body));
                 FaultLayer::new(Always(fault)).around(self.server).call(request).await
             }

@@ -231,7 +231,13 @@ impl World {
     }
 }
 
-fn build_server(cluster: &str, seed: u64, clock: &WorldClock, stage: &Arc<Stage>, setup: &Setup) -> ApiServer {
+fn build_server(
+    cluster: &str,
+    seed: u64,
+    clock: &WorldClock,
+    stage: &Arc<Stage>,
+    setup: &Setup,
+) -> ApiServer {
     let stage: Weak<Stage> = Arc::downgrade(stage);
     let built = ApiServer::builder()
         .clock(clock.another())
@@ -326,11 +332,13 @@ mod tests {
 
     fn setup() -> Setup {
         let subject = operator("pairs", |operator| {
-            operator.controller(Controller::of::<ConfigMap>().owns::<Secret>().sync(|request: &SyncRequest| {
-                Ok(SyncResponse::new().with_child(json!({
-                    "apiVersion": "v1", "kind": "Secret", "metadata": {"name": request.name()},
-                }))?)
-            }))
+            operator.controller(Controller::of::<ConfigMap>().owns::<Secret>().sync(
+                |request: &SyncRequest| {
+                    Ok(SyncResponse::new().with_child(json!({
+                        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": request.name()},
+                    }))?)
+                },
+            ))
         });
         Setup {
             subject,
@@ -363,9 +371,17 @@ mod tests {
             assert_eq!(again.remains.trace.to_string(), run.remains.trace.to_string(), "{i}");
         }
         println!("{:?}", t.elapsed() / 20);
-        for f in ["crash before write 1", "crash after write 1", "lose the answer to write 1", "miss from event 5", "hold event 5", "two leaders at write 1", "travel 2 changes back after write 1"] {
-        let run = play(&setup(), &course(3, f));
-        println!("{f}\n{}{:#?}", run.remains.trace, run.remains.violations);
+        for f in [
+            "crash before write 1",
+            "crash after write 1",
+            "lose the answer to write 1",
+            "miss from event 5",
+            "hold event 5",
+            "two leaders at write 1",
+            "travel 2 changes back after write 1",
+        ] {
+            let run = play(&setup(), &course(3, f));
+            println!("{f}\n{}{:#?}", run.remains.trace, run.remains.violations);
         }
     }
 }
