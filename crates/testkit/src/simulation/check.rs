@@ -148,14 +148,21 @@ impl Check {
     }
 
     /// A field that may differ from run to run, as a JSON pointer in which `*` is any step: `/status/history/*/message`.
+    ///
+    /// # Panics
+    /// If it is no pointer.
     pub fn ignoring(mut self, pointer: &str) -> Self {
-        self.rules.ignored.push(Ignored::anywhere(pointer));
+        self.rules.ignored.push(Ignored::everywhere(pointer).unwrap_or_else(|error| panic!("{error}")));
         self
     }
 
     /// The same for objects of one kind.
+    ///
+    /// # Panics
+    /// If it is no pointer.
     pub fn ignoring_in(mut self, kind: &Kind, pointer: &str) -> Self {
-        self.rules.ignored.push(Ignored::in_resource(&resource_of(kind.group(), kind.plural()), pointer));
+        let ignored = Ignored::of(&resource_of(kind.group(), kind.plural()), pointer);
+        self.rules.ignored.push(ignored.unwrap_or_else(|error| panic!("{error}")));
         self
     }
 
