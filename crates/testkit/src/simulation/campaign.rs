@@ -15,6 +15,7 @@ use super::script::Script;
 use super::shrink::shrink;
 use super::story::{Story, tell};
 use super::violation::Violation;
+use super::walking::{self, Ends};
 use super::world::{Course, Run, play};
 
 /// See the [module](self).
@@ -52,10 +53,35 @@ pub(super) fn run(check: &Check) -> Report {
     report
 }
 
+/// The one question whether the script ends as another one does.
+fn compare_scripts(check: &Check, other: &Script, report: &mut Report) {
+    let found = match walking::compare(check, &check.script, other) {
+        Ends::Same => None,
+        Ends::Refused => {
+            report.left_out.push("the server refuses one of the two scripts".to_owned());
+            None
+        }
+        Ends::Other(found) => Some(*found),
+    };
+    report.rows.push(Row {
+        part: Part::SpecChanges,
+        worlds: 2,
+        pruned: 0,
+        failed: usize::from(found.is_some()),
+    });
+    if let Some(found) = found {
+        let failing = course(check, 0, Faults::default());
+        report.failures.push(finish(check, Part::SpecChanges, failing, found, |_| None));
+    }
+}
+
 fn try_everything(check: &Check, baseline: &Baseline, passed: &[Passed], report: &mut Report) {
     if let Some((seed, faults)) = &check.replay {
         let courses = vec![course(check, *seed, faults.clone())];
         return try_part(check, baseline, Part::Replay, &courses, 0, report);
+    }
+    if let Some(other) = &check.same_end_as {
+        return compare_scripts(check, other, report);
     }
     let has_webhooks = !check.setup.webhooks.0.is_empty();
     for family in &check.families {
@@ -76,6 +102,9 @@ fn try_everything(check: &Check, baseline: &Baseline, passed: &[Passed], report:
         let combined = |seed| course(check, seed, combine(seed, passed, &families, has_webhooks));
         let courses: Vec<Course> = (1..=check.seeds).map(combined).collect();
         try_part(check, baseline, Part::Combinations, &courses, 0, report);
+    }
+    if let Some((definition, sequences)) = &check.walk {
+        walking::run(check, definition, *sequences, report);
     }
 }
 
@@ -144,14 +173,29 @@ pub(super) fn each<T: Sync, F: Send>(
 
 /// Makes a failure as short as it gets, and tells its story.
 fn explain(check: &Check, part: Part, course: Course, run: Run, found: Vec<Violation>) -> Failure {
-    let (course, (run, violations), tried) =
-        shrink(course, (run, found), |course| judge_alone(check, course));
+    finish(check, part, course, (run, found), |course| judge_alone(check, course))
+}
+
+/// The same with another judge.
+pub(super) fn finish(
+    check: &Check,
+    part: Part,
+    course: Course,
+    found: (Run, Vec<Violation>),
+    judge: impl FnMut(&Course) -> Option<(Run, Vec<Violation>)>,
+) -> Failure {
+    let (course, (run, violations), tried) = shrink(course, found, judge);
+    let straight = match part {
+        Part::SpecChanges => check.same_end_as.clone().or_else(|| walking::straight(&course.script)),
+        _ => None,
+    };
     let story = tell(&Story {
         program: check.setup.subject.name(),
         part,
         course: &course,
         violations: &violations,
         trace: &run.remains.trace,
+        straight: straight.as_ref(),
         tried,
     });
     let Course { seed, faults, .. } = course;
@@ -173,11 +217,4 @@ fn judge_alone(check: &Check, course: &Course) -> Option<(Run, Vec<Violation>)> 
     let run = play(&check.setup, course);
     let found = check.rules.judge(&check.rules.baseline(&first), &run);
     (!found.is_empty()).then_some((run, found))
-}
-
-/// The script with one step less.
-pub(super) fn without_step(script: &Script, index: usize) -> Script {
-    let mut shorter = script.clone();
-    shorter.steps.remove(index);
-    shorter
 }

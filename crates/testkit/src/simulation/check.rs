@@ -34,6 +34,7 @@ pub struct Check {
     pub(super) families: BTreeSet<Family>,
     pub(super) seeds: u64,
     pub(super) walk: Option<(Value, usize)>,
+    pub(super) same_end_as: Option<Script>,
     pub(super) replay: Option<(u64, Faults)>,
     pub(super) threads: usize,
     pub(super) progress: Option<Arc<dyn Fn(&Progress) + Send + Sync>>,
@@ -60,6 +61,7 @@ pub fn check(program: Program) -> Check {
         families: BTreeSet::new(),
         seeds: 0,
         walk: None,
+        same_end_as: None,
         replay: None,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         progress: None,
@@ -232,6 +234,12 @@ impl Check {
     /// and in as many sequences. The end state may depend on the last spec only.
     pub fn every_spec_change(mut self, definition: Value, sequences: usize) -> Self {
         self.walk = Some((definition, sequences));
+        self
+    }
+
+    /// Only whether this script ends as another does, as a report on changes of the spec says.
+    pub fn same_end_as(mut self, other: Script) -> Self {
+        self.same_end_as = Some(other);
         self
     }
 

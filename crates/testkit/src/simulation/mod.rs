@@ -25,6 +25,8 @@ mod story;
 mod trace;
 mod user;
 mod violation;
+mod walk;
+mod walking;
 mod webhooks;
 mod wire;
 mod world;

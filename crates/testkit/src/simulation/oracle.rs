@@ -53,6 +53,11 @@ impl Rules {
         found
     }
 
+    /// In what the ends of two runs differ.
+    pub(super) fn differences(&self, expected: &Run, run: &Run) -> Vec<String> {
+        normalise(&expected.end, &self.ignored).differences(&normalise(&run.end, &self.ignored))
+    }
+
     /// What was removed that must not be lost, by what it is called in every run.
     fn count<'a>(&self, removals: &'a [Removal]) -> BTreeMap<String, Vec<&'a Removal>> {
         let mut counted: BTreeMap<String, Vec<&Removal>> = BTreeMap::new();

@@ -104,7 +104,7 @@ struct Counts {
 pub(super) struct Record(Mutex<Inner>);
 
 /// What is left of a world when it has ended.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Remains {
     pub(super) trace: Trace,
     pub(super) passed: Vec<Passed>,

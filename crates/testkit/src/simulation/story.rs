@@ -20,6 +20,8 @@ pub(super) struct Story<'a> {
     pub(super) course: &'a Course,
     pub(super) violations: &'a [Violation],
     pub(super) trace: &'a Trace,
+    /// The script to whose end it should have come, if that is the question.
+    pub(super) straight: Option<&'a Script>,
     /// How many worlds it took to find the shortest course.
     pub(super) tried: usize,
 }
@@ -48,7 +50,11 @@ pub(super) fn tell(story: &Story<'_>) -> String {
         let _ = writeln!(text, "  {entry}");
     }
     let _ = writeln!(text, "\n  to see it again, in the place of the script and the faults of this check:");
-    let _ = write!(text, "{}", replay(script, *seed, &faults.to_string()));
+    let again = match story.straight {
+        Some(other) => format!("    .same_end_as(\n        {},\n    )", render_script(other)),
+        None => format!("    .replay({seed}, {:?})", faults.to_string()),
+    };
+    let _ = writeln!(text, "    .script(\n        {},\n    )\n{again}\n    .run();", render_script(script));
     text
 }
 
@@ -65,14 +71,10 @@ fn matters(entry: &Entry) -> bool {
     }
 }
 
-/// The code that does it again.
-fn replay(script: &Script, seed: u64, faults: &str) -> String {
-    let mut code = String::from("    .script(\n        Script::new()");
-    for line in script.code() {
-        let _ = write!(code, "\n            {line}");
-    }
-    let _ = write!(code, ",\n    )\n    .replay({seed}, {faults:?})\n    .run();\n");
-    code
+/// The code of a script.
+fn render_script(script: &Script) -> String {
+    let calls = script.code().into_iter().map(|call| format!("\n            {call}"));
+    std::iter::once("Script::new()".to_owned()).chain(calls).collect()
 }
 
 #[cfg(test)]
@@ -127,8 +129,15 @@ mod tests {
         let course = Course { seed: 4, faults: "crash after write 1".parse().unwrap(), script };
         let violations = [Violation::Lost { what: place.to_string(), by: "pairs#2".into() }];
         let (part, tried) = (Part::Combinations, 12);
-        let story =
-            Story { program: "pairs", part, course: &course, violations: &violations, trace: &trace, tried };
+        let story = Story {
+            program: "pairs",
+            part,
+            course: &course,
+            violations: &violations,
+            trace: &trace,
+            straight: None,
+            tried,
+        };
         expect![[r#"
             pairs is not right (combinations)
               lost: secrets default/paint, removed by pairs#2

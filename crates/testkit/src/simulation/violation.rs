@@ -23,6 +23,11 @@ pub enum Violation {
         /// In what: `deployments.apps default/web: spec.replicas: 2 -> 1`.
         differences: Vec<String>,
     },
+    /// The end state depends on how the user came to the last spec.
+    WayThere {
+        /// In what, from the end to which that spec leads at once.
+        differences: Vec<String>,
+    },
     /// Started once more, the operator wrote again.
     SecondPass {
         /// What.
@@ -58,6 +63,7 @@ impl Violation {
             Violation::Property { .. } => "property",
             Violation::Unsettled { .. } => "no end",
             Violation::EndState { .. } => "end state",
+            Violation::WayThere { .. } => "way there",
             Violation::SecondPass { .. } => "second pass",
             Violation::Lost { .. } => "lost",
             Violation::Ended { .. } => "ended",
@@ -76,6 +82,13 @@ impl fmt::Display for Violation {
             }
             Violation::EndState { differences } => {
                 write!(f, "the end state is not the one without faults:{}", list(differences))
+            }
+            Violation::WayThere { differences } => {
+                write!(
+                    f,
+                    "the end state is not the one to which the last spec leads at once:{}",
+                    list(differences)
+                )
             }
             Violation::SecondPass { writes } => write!(f, "a further pass writes again:{}", list(writes)),
             Violation::Lost { what, by } => write!(f, "lost: {what}, removed by {by}"),

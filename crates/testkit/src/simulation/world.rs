@@ -66,7 +66,7 @@ pub(super) struct Course {
 }
 
 /// What came of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Run {
     pub(super) remains: Remains,
     /// Everything, when the script had ended and all had come to rest.
