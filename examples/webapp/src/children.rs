@@ -59,6 +59,8 @@ fn container(name: &str, config: &WebAppConfig) -> Container {
     Container {
         name: "web".into(),
         image: Some(config.image.clone()),
+        // Kubernetes chooses by the tag that the image has at first, and does not choose again when it gets another.
+        image_pull_policy: Some("IfNotPresent".into()),
         ports: Some(vec![ContainerPort {
             name: Some(HTTP.into()),
             container_port: config.port,

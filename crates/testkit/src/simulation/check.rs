@@ -16,8 +16,9 @@ use super::record::Property;
 use super::report::{Progress, Report};
 use super::script::Script;
 use super::state::{MAIN, State, resource_of};
+use super::trace::Trace;
 use super::webhooks::Answers;
-use super::world::Setup;
+use super::world::{Course, Setup, play};
 
 /// When nothing has changed for so long, a world has settled.
 const QUIET: Duration = Duration::from_mins(2);
@@ -272,6 +273,12 @@ impl Check {
     pub fn run(self) {
         let report = self.report();
         assert!(report.failures.is_empty(), "{report}");
+    }
+
+    /// What happens without faults, or in what is to be [replayed](Self::replay), judged by nobody.
+    pub fn trace(&self) -> Trace {
+        let (seed, faults) = self.replay.clone().unwrap_or_default();
+        play(&self.setup, &Course { seed, faults, script: self.script.clone() }).remains.trace
     }
 
     /// Runs everything and tells what came of it.

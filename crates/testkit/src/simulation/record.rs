@@ -71,6 +71,8 @@ struct Inner {
     zero: Instant,
     faults: Faults,
     properties: Arc<[Property]>,
+    /// Programs run: before that, nothing happens that is worth telling.
+    has_begun: bool,
     entries: Vec<Entry>,
     state: State,
     serving: Option<(Actor, bool)>,
@@ -119,6 +121,7 @@ impl Record {
             zero: now,
             faults,
             properties,
+            has_begun: false,
             entries: Vec::new(),
             state: State::default(),
             serving: None,
@@ -164,6 +167,11 @@ impl Record {
         lock(&self.0).note(actor, what);
     }
 
+    /// The world is made, and programs start.
+    pub(super) fn begin(&self) {
+        lock(&self.0).has_begun = true;
+    }
+
     /// A request is about to be carried out.
     pub(super) fn asked(&self, actor: &Actor, ask: &Ask, point: Option<Point>) -> usize {
         let inner = &mut *lock(&self.0);
@@ -185,7 +193,7 @@ impl Record {
         }
         let (place, part) = (ask.place.clone(), ask.part.clone());
         inner.note(actor, What::Asked { point, verb: ask.verb, place, part, answer: Answer::None });
-        inner.entries.len() - 1
+        inner.entries.len().saturating_sub(1)
     }
 
     /// It was answered.
@@ -341,6 +349,9 @@ impl Record {
 
 impl Inner {
     fn note(&mut self, actor: &Actor, what: What) {
+        if !self.has_begun {
+            return;
+        }
         self.entries.push(Entry { at: self.zero.elapsed(), actor: actor.clone(), what });
     }
 
@@ -418,7 +429,7 @@ fn describe(before: Option<&Value>, after: Option<&Value>, values: bool, aside: 
     if aside {
         return Change::Updated(Vec::new());
     }
-    let noise = ["metadata.resourceVersion", "metadata.generation"];
+    let noise = ["metadata.resourceVersion", "metadata.generation", r#"metadata.annotations["mainstay.dev/applied"]"#];
     let found = differences(before, after).into_iter().filter(|found| !noise.contains(&found.path.as_str()));
     let mut fields: Vec<String> = found.map(|found| found.render(values)).collect();
     if fields.len() > FIELDS_MAX {

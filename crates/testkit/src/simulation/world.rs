@@ -150,6 +150,7 @@ impl World {
                 return self.end(State::default());
             }
         }
+        record.begin();
         for program in ground.setup.beside.clone() {
             tokio::spawn(Arc::clone(ground).keep_running(program, false));
         }
@@ -322,66 +323,4 @@ fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-    use mainstay::{Controller, Kind, SyncRequest, SyncResponse};
-    use serde_json::json;
-
-    use super::*;
-    use crate::simulation::{MAIN, operator};
-
-    fn setup() -> Setup {
-        let subject = operator("pairs", |operator| {
-            operator.controller(Controller::of::<ConfigMap>().owns::<Secret>().sync(
-                |request: &SyncRequest| {
-                    Ok(SyncResponse::new().with_child(json!({
-                        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": request.name()},
-                    }))?)
-                },
-            ))
-        });
-        Setup {
-            subject,
-            beside: Vec::new(),
-            clusters: vec![MAIN.to_owned()],
-            given: Vec::new(),
-            properties: Arc::new([]),
-            webhooks: Arc::default(),
-            quiet: Duration::from_mins(2),
-            limit: Duration::from_hours(1),
-            silent: true,
-            patient: false,
-        }
-    }
-
-    #[test]
-    fn smoke() {
-        let course = |seed, faults: &str| Course {
-            seed,
-            faults: faults.parse().unwrap(),
-            script: Script::new()
-                .create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "paint"}}))
-                .delete(&Kind::of::<ConfigMap>(), "paint"),
-        };
-        let run = play(&setup(), &course(0, "nothing"));
-        println!("{}{:#?}", run.remains.trace, run.remains.violations);
-        let t = std::time::Instant::now();
-        for i in 0..20 {
-            let again = play(&setup(), &course(0, "nothing"));
-            assert_eq!(again.remains.trace.to_string(), run.remains.trace.to_string(), "{i}");
-        }
-        println!("{:?}", t.elapsed() / 20);
-        for f in [
-            "crash before write 1",
-            "crash after write 1",
-            "lose the answer to write 1",
-            "miss from event 5",
-            "hold event 5",
-            "two leaders at write 1",
-            "travel 2 changes back after write 1",
-        ] {
-            let run = play(&setup(), &course(3, f));
-            println!("{f}\n{}{:#?}", run.remains.trace, run.remains.violations);
-        }
-    }
-}
+mod tests;
