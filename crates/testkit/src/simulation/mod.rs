@@ -29,6 +29,7 @@ mod walk;
 mod walking;
 mod webhooks;
 mod wire;
+mod workloads;
 mod world;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,6 +45,7 @@ pub use script::Script;
 pub use state::{MAIN, Place, State};
 pub use trace::{Actor, Answer, Change, Entry, Fate, Trace, What};
 pub use violation::Violation;
+pub use workloads::workloads;
 
 /// A lock whose holder panicked holds consistent data here: every critical section is a single change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
