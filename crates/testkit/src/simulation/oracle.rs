@@ -43,8 +43,9 @@ impl Rules {
                 found.push(Violation::Lost { what, by: removal.by.to_string() });
             }
         }
-        // A run that was cut short has not come to an end that could be compared.
-        if run.remains.violations.is_empty() {
+        // A run that was cut short has not come to an end that could be compared; a further pass begins after the end.
+        let is_whole = |violation: &Violation| matches!(violation, Violation::SecondPass { .. });
+        if run.remains.violations.iter().all(is_whole) {
             let differences = baseline.normal.differences(&normalise(&run.end, &self.ignored));
             if !differences.is_empty() {
                 found.push(Violation::EndState { differences });
