@@ -75,6 +75,8 @@ pub(super) struct Run {
 
 /// Runs a world from its beginning to its end.
 pub(super) fn play(setup: &Setup, course: &Course) -> Run {
+    // Libraries that programs use take their chance from here: kube's waits before a watch is tried again, for one.
+    fastrand::seed(course.seed);
     let (mut run, panics) = note_panics(|| {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         // Without the drivers of sockets and files, which know no virtual time.
