@@ -22,7 +22,7 @@ use super::lock;
 use super::panics::note_panics;
 use super::program::{Program, Seat};
 use super::record::{Property, Record, Remains, Witness};
-use super::script::{Action, Script};
+use super::script::{Action, Script, Step};
 use super::sequence::Sequence;
 use super::stage::{Stage, Wish};
 use super::state::State;
@@ -166,7 +166,7 @@ impl World {
             record.begin_step(step.to_string(), self.user.actor());
             if let Action::Wait(time) = &step.action {
                 sleep(*time).await;
-            } else if let Err(why) = self.user.act(step).await {
+            } else if let Err(why) = self.act(step).await {
                 record.violate(Violation::Refused { step: step.to_string(), why });
                 return self.end(record.state());
             }
@@ -178,6 +178,15 @@ impl World {
             self.pass_again().await;
         }
         self.end(end)
+    }
+
+    /// Takes a step. A user who is refused may have come too early, before what was held back or went wrong is over: so
+    /// waits for that, and tries once more.
+    async fn act(&self, step: &Step) -> Result<(), String> {
+        match self.user.act(step).await {
+            Err(_) if self.settle(false).await => self.user.act(step).await,
+            done => done,
+        }
     }
 
     /// Starts the operator once more: on what it has made it has nothing to do.
