@@ -262,6 +262,10 @@ impl Record {
             Some(value) => inner.state.external.insert(name.to_owned(), value.clone()),
             None => inner.state.external.remove(name),
         };
+        // As with objects, what is written as it is already is not changed.
+        if before == value {
+            return;
+        }
         inner.changed(Place::new("external", "", name), before.as_ref(), value.as_ref());
     }
 
