@@ -83,6 +83,8 @@ struct Inner {
     last_change: Instant,
     makers: BTreeMap<Place, Arc<str>>,
     finalized: BTreeMap<Place, bool>,
+    /// Who marked what for deletion.
+    marked: BTreeMap<Place, Actor>,
     removals: Vec<Removal>,
     watches: BTreeMap<(Actor, Place), u64>,
     step: usize,
@@ -131,6 +133,7 @@ impl Record {
             last_change: now,
             makers: BTreeMap::new(),
             finalized: BTreeMap::new(),
+            marked: BTreeMap::new(),
             removals: Vec::new(),
             watches: BTreeMap::new(),
             step: 0,
@@ -392,6 +395,11 @@ impl Inner {
         if before.is_none() {
             self.makers.insert(place.clone(), actor.name.clone());
             self.finalized.remove(place);
+            self.marked.remove(place);
+        }
+        // Whoever takes off the last finalizer only does what was asked for.
+        if after.is_some_and(is_marked) {
+            self.marked.entry(place.clone()).or_insert_with(|| actor.clone());
         }
         let finalizers = |object: &Value| {
             object
@@ -409,7 +417,7 @@ impl Inner {
                 maker: self.makers.remove(place).unwrap_or_else(|| server().name),
                 had_finalizers: self.finalized.remove(place).unwrap_or_default(),
                 generate_name: generate_name.map(str::to_owned),
-                by: actor.clone(),
+                by: self.marked.remove(place).unwrap_or_else(|| actor.clone()),
             });
         }
     }
@@ -420,14 +428,17 @@ fn server() -> Actor {
     Actor { name: "server".into(), incarnation: 0 }
 }
 
+fn is_marked(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some()
+}
+
 fn describe(before: Option<&Value>, after: Option<&Value>, values: bool, aside: bool) -> Change {
     let (before, after) = match (before, after) {
         (None, _) => return Change::Created,
         (Some(_), None) => return Change::Removed,
         (Some(before), Some(after)) => (before, after),
     };
-    let marked = |object: &Value| object.pointer("/metadata/deletionTimestamp").is_some();
-    if marked(after) && !marked(before) {
+    if is_marked(after) && !is_marked(before) {
         return Change::Marked;
     }
     if aside {
