@@ -184,6 +184,7 @@ pub(super) fn finish(
     found: (Run, Vec<Violation>),
     judge: impl FnMut(&Course) -> Option<(Run, Vec<Violation>)>,
 ) -> Failure {
+    let found_with = (course.seed, course.faults.clone());
     let (course, (run, violations), tried) = shrink(course, found, judge);
     let straight = match part {
         Part::SpecChanges => check.same_end_as.clone().or_else(|| walking::straight(&course.script)),
@@ -199,7 +200,7 @@ pub(super) fn finish(
         tried,
     });
     let Course { seed, faults, .. } = course;
-    Failure { part, seed, faults, violations, trace: run.remains.trace, story }
+    Failure { part, seed, faults, found_with, violations, trace: run.remains.trace, story }
 }
 
 /// Runs a course with a baseline of its own, as its script may be another.

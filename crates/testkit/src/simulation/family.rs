@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::str::FromStr;
 
 use super::fault::{Fault, Faults, Mishap, Point};
 use super::record::Passed;
@@ -46,17 +47,38 @@ impl Family {
     ];
 }
 
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Family::CrashPoints => "crash points",
+impl Family {
+    /// Its name as one word, for a command line: `crash-points`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::CrashPoints => "crash-points",
             Family::Requests => "requests",
             Family::Watches => "watches",
-            Family::TimeTravel => "time travel",
-            Family::TwoLeaders => "two leaders",
-            Family::ClockJumps => "clock jumps",
-            Family::WebhooksDown => "webhooks down",
-        })
+            Family::TimeTravel => "time-travel",
+            Family::TwoLeaders => "two-leaders",
+            Family::ClockJumps => "clock-jumps",
+            Family::WebhooksDown => "webhooks-down",
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name().replace('-', " "))
+    }
+}
+
+/// The text does not name a family of faults.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no family of faults; they are {all}", all = Family::ALL.map(Family::name).join(", "))]
+pub struct NoFamily(String);
+
+impl FromStr for Family {
+    type Err = NoFamily;
+
+    fn from_str(text: &str) -> Result<Self, NoFamily> {
+        let found = Family::ALL.into_iter().find(|family| family.name() == text);
+        found.ok_or_else(|| NoFamily(text.to_owned()))
     }
 }
 
@@ -222,6 +244,17 @@ mod tests {
     fn check(family: Family, passed: &[Passed], expect: &Expect) {
         let places = enumerate(family, passed, true);
         expect.assert_eq(&format!("{}; {} pruned", Faults(places.faults), places.pruned));
+    }
+
+    #[test]
+    fn a_family_is_found_by_its_name_on_a_command_line_and_no_other() {
+        for family in Family::ALL {
+            assert_eq!(family.name().parse(), Ok(family));
+            assert_eq!(family.to_string().replace(' ', "-"), family.name());
+        }
+        let error = "crash points".parse::<Family>().unwrap_err();
+        expect![[r#""crash points" is no family of faults; they are crash-points, requests, watches, time-travel, two-leaders, clock-jumps, webhooks-down"#]]
+            .assert_eq(&error.to_string());
     }
 
     #[test]

@@ -37,7 +37,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use check::{Check, check};
 pub use clock::WorldClock;
 pub use external::{External, ExternalError};
-pub use family::Family;
+pub use family::{Family, NoFamily};
 pub use fault::{Fault, Faults, Mishap, NoFault, Point};
 pub use program::{Program, Seat, operator, operator_at, program};
 pub use report::{Failure, Part, Progress, Report, Row};

@@ -329,6 +329,13 @@ impl Record {
         (std::mem::take(&mut counts.by_subject), std::mem::take(&mut counts.sent_by_subject))
     }
 
+    /// Whether something has gone wrong since the second pass began.
+    pub(super) fn is_second_pass_disturbed(&self) -> bool {
+        let inner = lock(&self.0);
+        let mut since = inner.entries.iter().rev().take_while(|entry| entry.what != What::SecondPass);
+        since.any(|entry| matches!(entry.what, What::Mishap { .. }))
+    }
+
     /// Who made the last change, for when there is no end to it.
     pub(super) fn last_change(&self) -> String {
         let inner = lock(&self.0);

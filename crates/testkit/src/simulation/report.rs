@@ -71,6 +71,9 @@ pub struct Failure {
     pub seed: u64,
     /// What went wrong.
     pub faults: Faults,
+    /// Seed and faults before they were shortened. With the whole script they show it again, which those of the short
+    /// course do with its own script only.
+    pub found_with: (u64, Faults),
     /// What came of it.
     pub violations: Vec<Violation>,
     /// Everything that happened.

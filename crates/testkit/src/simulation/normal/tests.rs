@@ -259,6 +259,17 @@ fn addresses_and_ports_that_the_server_gives_out_are_not_compared() {
 }
 
 #[test]
+fn the_volume_with_a_pods_token_is_called_the_same_in_all_runs() {
+    let volumes = |name: &str| ("pods shop/web", json!({"spec": {"volumes": [{"name": name}]}}));
+    check_differences([volumes("kube-api-access-x7k2p")], [volumes("kube-api-access-9vbxz")], &expect![""]);
+    check_differences(
+        [volumes("kube-api-access-x7k2p")],
+        [volumes("kube-api-access-mine")],
+        &expect![[r#"pods shop/web: spec.volumes[0].name: "kube-api-access-*" -> "kube-api-access-mine""#]],
+    );
+}
+
+#[test]
 fn what_the_cluster_keeps_for_itself_is_left_out() {
     check(
         [

@@ -19,6 +19,9 @@ const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_BYTES: usize = 5;
 const PREFIX_BYTES_MAX: usize = 58;
 
+/// What the server calls the volume with a pod's token, before a suffix of its own.
+const TOKEN_VOLUME: &str = "kube-api-access-";
+
 const UUID_BYTES: usize = 36;
 
 /// A name can have a uid in it whose owner's name has one too. Names made up to go round in circles end here.
@@ -49,6 +52,7 @@ enum Word<'s> {
     Known(&'static str, &'s Place),
     Gone,
     Time,
+    TokenVolume,
     Name(usize),
 }
 
@@ -120,6 +124,9 @@ impl<'s> Lexicon<'s> {
                 }
                 Word::Gone => out.push_str("<uid of something gone>"),
                 Word::Time => out.push_str("<time>"),
+                Word::TokenVolume => {
+                    let _ = write!(out, "{TOKEN_VOLUME}*");
+                }
                 Word::Name(index) => {
                     mention(index);
                     // Labels are made in the order of the names' lengths, and a prefix only has shorter names in it.
@@ -185,6 +192,11 @@ impl<'s> Lexicon<'s> {
             let known = self.known.get(&text[at..end]);
             return Some((end, known.map_or(Word::Gone, |(what, place)| Word::Known(what, place))));
         }
+        if let Some(suffix) = text[at..].strip_prefix(TOKEN_VOLUME)
+            && is_suffix(&suffix[..run_bytes(suffix.as_bytes())])
+        {
+            return Some((at + TOKEN_VOLUME.len() + SUFFIX_BYTES, Word::TokenVolume));
+        }
         if let Some(length) = time_bytes(rest) {
             let end = at + length;
             return text[at..end].parse::<Timestamp>().is_ok().then_some((end, Word::Time));
@@ -217,7 +229,12 @@ fn generated_prefix<'n>(name: &'n str, generate_name: &str) -> Option<&'n str> {
     let cut = name.len().checked_sub(SUFFIX_BYTES)?;
     let (prefix, suffix) = (name.get(..cut)?, name.get(cut..)?);
     let taken = generate_name.get(..PREFIX_BYTES_MAX).unwrap_or(generate_name);
-    (taken == prefix && suffix.bytes().all(|byte| ALPHABET.contains(&byte))).then_some(prefix)
+    (taken == prefix && is_suffix(suffix)).then_some(prefix)
+}
+
+/// Whether the server may have made this up.
+fn is_suffix(text: &str) -> bool {
+    text.len() == SUFFIX_BYTES && text.bytes().all(|byte| ALPHABET.contains(&byte))
 }
 
 fn run_bytes(bytes: &[u8]) -> usize {
