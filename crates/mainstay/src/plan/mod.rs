@@ -39,7 +39,8 @@ use crate::kind::ObjectRef;
 pub const PAUSED: &str = "mainstay.dev/paused";
 /// On a parent: a new value has it synced at once, whatever its backoff.
 pub const RECONCILE_NOW: &str = "mainstay.dev/reconcile-now";
-/// The type of the condition by which the framework itself speaks on a parent.
+/// The type of the condition by which the framework itself speaks on a parent. It is there, and false, while something is
+/// wrong.
 pub const RECONCILED: &str = "Reconciled";
 
 /// What a sync does, in order, and what it waits for.

@@ -1,4 +1,4 @@
-//! The parent's status: the handler's, with `observedGeneration` and, when something is wrong, the framework's condition.
+//! The parent's status: the handler's, with `observedGeneration` and, while something is wrong, the framework's condition.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -74,7 +74,10 @@ pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
 fn surplus(live: &Value, desired: &Value, rules: &Rules) -> Vec<Change> {
     let (old, new) = (json!({"status": live}), json!({"status": desired}));
     let mut changes = diff::difference(&old, &new, rules, Extent::WithStatus);
-    changes.retain(|change| change.to.is_none());
+    // Servers add fields without content to some statuses, and would do so again.
+    let is_something =
+        |value: &Value| !value.is_null() && value.as_object().is_none_or(|fields| !fields.is_empty());
+    changes.retain(|change| change.to.is_none() && change.from.as_ref().is_none_or(is_something));
     changes
 }
 
@@ -83,10 +86,7 @@ fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
     let tells = of.rules.has_in_status("conditions");
     let problems: Vec<_> = of.waiting.iter().filter(|waiting| tells && waiting.is_problem()).collect();
     let known = condition_of(live);
-    if of.status.is_null()
-        && problems.is_empty()
-        && known.is_none_or(|condition| condition["status"] == "True")
-    {
+    if of.status.is_null() && problems.is_empty() && known.is_none() {
         return None;
     }
     let mut desired = if of.status.is_null() { live.clone() } else { of.status.clone() };
@@ -96,17 +96,30 @@ fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
     if !of.status.is_null() && generation > 0 && of.rules.has_in_status("observedGeneration") {
         fields.insert("observedGeneration".into(), json!(generation));
     }
-    if !problems.is_empty() || known.is_some() {
-        let condition = match known {
-            Some(known) if of.undecided && problems.is_empty() => known.clone(),
-            _ => condition(&problems, known, generation, of.snapshot.now),
-        };
-        if let Some(conditions) = fields.entry("conditions").or_insert_with(|| json!([])).as_array_mut() {
-            conditions.retain(|condition| condition["type"] != RECONCILED);
-            conditions.push(condition);
+    let condition = match known {
+        Some(known) if of.undecided && problems.is_empty() => Some(known.clone()),
+        _ if problems.is_empty() => None,
+        _ => Some(condition(&problems, known, generation, of.snapshot.now)),
+    };
+    tell(fields, condition);
+    Some(desired)
+}
+
+/// Puts the framework's condition into a status, or takes it out: a status does not tell of problems that are over, so that
+/// it is the same whatever happened before.
+fn tell(status: &mut Map<String, Value>, condition: Option<Value>) {
+    if let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) {
+        let told = conditions.len();
+        conditions.retain(|condition| condition["type"] != RECONCILED);
+        if conditions.is_empty() && told > 0 {
+            status.remove("conditions");
         }
     }
-    Some(desired)
+    if let Some(condition) = condition
+        && let Some(conditions) = status.entry("conditions").or_insert_with(|| json!([])).as_array_mut()
+    {
+        conditions.push(condition);
+    }
 }
 
 fn condition_of(status: &Value) -> Option<&Value> {
@@ -114,7 +127,7 @@ fn condition_of(status: &Value) -> Option<&Value> {
 }
 
 fn condition(problems: &[&Waiting], known: Option<&Value>, generation: i64, now: Timestamp) -> Value {
-    let status = if problems.is_empty() { "True" } else { "False" };
+    let status = "False";
     let reason = problems.first().map_or(RECONCILED, |problem| problem.reason());
     let message = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let since = known

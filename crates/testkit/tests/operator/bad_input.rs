@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::kinds::{
-    as_spec_says, config_map, config_maps, define_shop, obedient, reconciled, shop, shop_kind, shops,
-    short_backoff, step_through, told, warning, writes,
+    as_spec_says, config_map, config_maps, define_shop, is_well, obedient, reconciled, shop, shop_kind,
+    shops, short_backoff, step_through, told, warning, writes,
 };
 use crate::seam::Seam;
 
@@ -59,7 +59,7 @@ async fn parent_that_does_not_fit_is_told_with_the_field_and_others_are_unaffect
         test.patch(&shop_kind(), "wrong", json!({"spec": {"signs": [{"height": 3}]}})).await;
         test.settle().await;
         let mended = test.get(&shop_kind(), "wrong").await.unwrap();
-        assert_eq!(told(&cluster, "wrong").await.0, "True");
+        assert!(is_well(&cluster, "wrong").await);
         assert_eq!(mended["status"]["open"], true);
         assert!(test.exists(&config_maps(), "wrong").await);
         test.assert_settled().await;
@@ -112,7 +112,7 @@ async fn child_that_the_server_refuses_is_told_and_the_others_are_applied() {
         test.patch(&shop_kind(), "paint", json!({"spec": {"children": [good]}})).await;
         test.settle().await;
         assert!(test.exists(&Kind::of::<Service>(), "web").await);
-        assert_eq!(told(&cluster, "paint").await.0, "True");
+        assert!(is_well(&cluster, "paint").await);
         test.assert_settled().await;
     })
     .await;
@@ -180,7 +180,7 @@ async fn missing_permission_is_told_with_verb_kind_and_namespace() {
         test.operator().reconcile_now(&shop_kind(), &Key::namespaced(cluster.namespace(), "paint"));
         test.settle().await;
         assert!(test.exists(&config_maps(), "one").await);
-        assert_eq!(told(&cluster, "paint").await.0, "True");
+        assert!(is_well(&cluster, "paint").await);
 
         seam.refuse(&format!("DELETE {core}/services"), 403);
         test.patch(&shop_kind(), "paint", json!({"spec": {"children": [children[0]]}})).await;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::hooks::{Answer, Hooks};
 use crate::kinds::{
-    config_map, config_maps, define_shop, obedient, secrets, shop, shop_kind, shops, step_through, told,
-    version, writes,
+    config_map, config_maps, define_shop, is_well, obedient, secrets, shop, shop_kind, shops, step_through,
+    told, version, writes,
 };
 use crate::seam::Seam;
 
@@ -240,7 +240,7 @@ async fn answer_with_a_child_that_cannot_be_is_refused_as_a_whole_and_says_why()
             assert!(!test.exists(&config_maps(), "fine").await, "nothing is made");
         }
         want(&test, &[config_map("fine", json!({}))]).await;
-        assert_eq!(told(&cluster, "paint").await.0, "True");
+        assert!(is_well(&cluster, "paint").await);
         assert!(test.exists(&config_maps(), "fine").await);
     })
     .await;

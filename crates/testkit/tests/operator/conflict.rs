@@ -5,7 +5,7 @@ use mainstay_testkit::{eventually, for_each_cluster};
 use serde_json::json;
 
 use crate::kinds::{
-    config_map, config_maps, define_shop, obedient, reconciled, shop, shop_kind, step_through, told,
+    config_map, config_maps, define_shop, is_well, obedient, reconciled, shop, shop_kind, step_through, told,
     until_ready, version, warning,
 };
 use crate::seam::Seam;
@@ -37,7 +37,7 @@ async fn second_parent_of_a_child_is_told_and_the_child_stays_with_the_first() {
         assert_eq!(sign["data"]["text"], "two");
         assert_eq!(sign["metadata"]["ownerReferences"][0]["uid"], second["metadata"]["uid"]);
         assert_ne!(sign["metadata"]["ownerReferences"][0]["uid"], first["metadata"]["uid"]);
-        assert_eq!(told(&cluster, "second").await.0, "True");
+        assert!(is_well(&cluster, "second").await);
         test.assert_settled().await;
     })
     .await;
@@ -59,7 +59,7 @@ async fn object_of_a_user_is_never_taken_over() {
         test.patch(&shop_kind(), "paint", json!({"spec": {"children": []}})).await;
         test.settle().await;
         assert_eq!(version(&cluster, &config_maps(), "sign").await, before);
-        assert_eq!(told(&cluster, "paint").await.0, "True");
+        assert!(is_well(&cluster, "paint").await);
     })
     .await;
 }
@@ -120,7 +120,7 @@ async fn child_that_became_somebody_elses_is_not_deleted() {
         test.patch(&shop_kind(), "paint", json!({"spec": {"children": []}})).await;
         test.settle().await;
         assert_eq!(version(&cluster, &config_maps(), "sign").await, before);
-        assert_eq!(told(&cluster, "paint").await.0, "True");
+        assert!(is_well(&cluster, "paint").await);
     })
     .await;
 }

@@ -134,6 +134,12 @@ pub(crate) async fn told(cluster: &Cluster, name: &str) -> (String, String, Stri
     (text("status"), text("reason"), text("message"))
 }
 
+/// Whether the framework tells of no problem on a shop.
+pub(crate) async fn is_well(cluster: &Cluster, name: &str) -> bool {
+    let shop = cluster.find(&shop_kind(), name).await.expect("the shop is there");
+    reconciled(&shop).is_none()
+}
+
 /// Waits for a warning of this reason about an object, and returns what it says.
 pub(crate) async fn warning(cluster: &Cluster, object: &str, reason: &str) -> String {
     let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", cluster.namespace());
