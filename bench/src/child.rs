@@ -7,6 +7,7 @@ use crate::measure::{self, as_f64};
 use crate::micro::{self, Rate};
 use crate::operators::{self, Sizes, Store, Which, contender, stores};
 use crate::process::own_heap;
+use crate::worlds;
 use anyhow::{Context as _, Result};
 use clap::Subcommand;
 use mainstay_apiserver::ApiServer;
@@ -40,6 +41,8 @@ pub(crate) enum Task {
     },
     /// Compares an operator with the same one written with kube, and prints only that table.
     Operators(Sizes),
+    /// Runs simulated worlds on one thread, and prints only that table.
+    Worlds,
     /// Runs one of these operators.
     #[command(hide = true)]
     Contender { which: Which, kubeconfig: PathBuf, shops: usize },
@@ -107,6 +110,10 @@ pub(crate) async fn run(task: Task) -> Result<()> {
     match task {
         Task::Serve { kubeconfig, directory, http } => serve(kubeconfig, directory, http).await,
         Task::Operators(sizes) => operators::compare(sizes).await,
+        Task::Worlds => {
+            worlds::measure();
+            Ok(())
+        }
         Task::Contender { which, kubeconfig, shops } => contender::run(which, &kubeconfig, shops).await,
         Task::Hold { store, kubeconfig } => print(&stores::hold(store, &kubeconfig).await?),
         Task::Ready => print(&ready().await?),

@@ -1,5 +1,5 @@
 //! The embedded API server beside a real kube-apiserver with etcd, and an operator of ours beside the same one written
-//! with kube's `Controller` ([`operators`]), each measured in one run.
+//! with kube's `Controller` ([`operators`]), each measured in one run; and how many simulated [`worlds`] there are to a second.
 //!
 //! Both are asked by the same client ([`caller`]) to do the same things ([`measure`]); both are processes
 //! of their own ([`child`]), on the same machine, one after the other. What only ours can do (answering a
@@ -15,6 +15,7 @@ mod objects;
 mod operators;
 mod process;
 mod report;
+mod worlds;
 
 use anyhow::{Context as _, Result};
 use caller::{Address, Target};
@@ -51,7 +52,10 @@ fn main() -> Result<()> {
         None => runtime.block_on(async {
             compare(arguments.without_real).await?;
             println!();
-            operators::compare(Sizes::usual(arguments.without_real)).await
+            operators::compare(Sizes::usual(arguments.without_real)).await?;
+            println!();
+            worlds::measure();
+            Ok(())
         }),
     }
 }

@@ -18,8 +18,15 @@ use super::violation::Violation;
 use super::walking::{self, Ends};
 use super::world::{Course, Run, play};
 
-/// See the [module](self).
+/// See the [module](self). On a thread of its own: the one that calls may be a runtime's already.
 pub(super) fn run(check: &Check) -> Report {
+    std::thread::scope(|scope| match scope.spawn(|| run_here(check)).join() {
+        Ok(report) => report,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+fn run_here(check: &Check) -> Report {
     let began = Instant::now();
     let first = play(&check.setup, &course(check, 0, Faults::default()));
     let passed = first.remains.passed.clone();
