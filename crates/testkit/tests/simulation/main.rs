@@ -1,0 +1,3 @@
+//! Operators with one bug each, and the check that finds it.
+
+mod patterns;
