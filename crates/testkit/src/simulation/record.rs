@@ -1,6 +1,6 @@
 //! What a world remembers: the state as it is, everything that happened, and what the author's properties said to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -85,6 +85,8 @@ struct Inner {
     finalized: BTreeMap<Place, bool>,
     /// Who marked what for deletion.
     marked: BTreeMap<Place, Actor>,
+    /// What was made for an owner that was gone already: no loss when it is removed for that.
+    stillborn: BTreeSet<Place>,
     removals: Vec<Removal>,
     watches: BTreeMap<(Actor, Place), u64>,
     step: usize,
@@ -134,6 +136,7 @@ impl Record {
             makers: BTreeMap::new(),
             finalized: BTreeMap::new(),
             marked: BTreeMap::new(),
+            stillborn: BTreeSet::new(),
             removals: Vec::new(),
             watches: BTreeMap::new(),
             step: 0,
@@ -397,12 +400,24 @@ impl Inner {
         }
     }
 
+    fn has_only_dead_owners(&self, object: &Value) -> bool {
+        let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let lives = |owner: &Value| {
+            let mut all = self.state.objects.values();
+            all.any(|object| object.pointer("/metadata/uid") == Some(&owner["uid"]))
+        };
+        owners.is_some_and(|owners| !owners.is_empty() && !owners.iter().any(lives))
+    }
+
     /// Who made what, and what was removed.
     fn keep_account(&mut self, place: &Place, actor: &Actor, before: Option<&Value>, after: Option<&Value>) {
         if before.is_none() {
             self.makers.insert(place.clone(), actor.name.clone());
             self.finalized.remove(place);
             self.marked.remove(place);
+            if after.is_some_and(|object| self.has_only_dead_owners(object)) {
+                self.stillborn.insert(place.clone());
+            }
         }
         // Whoever takes off the last finalizer only does what was asked for.
         if after.is_some_and(is_marked) {
@@ -417,7 +432,9 @@ impl Inner {
         if after.is_some_and(finalizers) {
             self.finalized.insert(place.clone(), true);
         }
-        if let (Some(before), None) = (before, after) {
+        if let (Some(before), None) = (before, after)
+            && !self.stillborn.remove(place)
+        {
             let generate_name = before.pointer("/metadata/generateName").and_then(Value::as_str);
             self.removals.push(Removal {
                 place: place.clone(),
