@@ -183,6 +183,8 @@ impl Stage {
         let until = Instant::now() + LEASE;
         life.stall_until(until);
         life.replace();
+        // The user goes on meanwhile: what was decided before the stall is carried out in another world.
+        self.record.go_blind();
         // Nobody listens only when the world has ended.
         let _ = self.wishes.send(Wish::Second);
         let old = Arc::clone(life);
