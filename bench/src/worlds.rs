@@ -21,7 +21,7 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
     };
     // The server keeps a certificate for every namespace in a ConfigMap too.
     let writes = if request.name() == PARENT { WRITES } else { 0 };
-    (0..writes).map(child).try_fold(SyncResponse::new(), SyncResponse::with_child::<Value>)
+    (0..writes).map(child).try_fold(SyncResponse::new(), |response, child: Value| response.with_child(child))
 }
 
 fn check() -> Check {

@@ -1,5 +1,6 @@
 //! Simulation.
 
+mod account;
 mod ask;
 mod campaign;
 mod check;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::account::Removal;
 use super::normal::{Ignored, Normal, normalise};
-use super::record::Removal;
 use super::violation::Violation;
 use super::world::Run;
 
@@ -14,7 +14,8 @@ const DATA: [&str; 3] = ["persistentvolumeclaims", "persistentvolumes", "secrets
 #[derive(Debug)]
 pub(super) struct Baseline {
     normal: Normal,
-    removed: BTreeMap<String, usize>,
+    /// At which steps of the script what was removed.
+    removed: BTreeMap<String, Vec<usize>>,
 }
 
 /// What the author adds.
@@ -30,7 +31,8 @@ impl Rules {
     /// What the end of this run says of all others.
     pub(super) fn baseline(&self, run: &Run) -> Baseline {
         let removed = self.count(&run.remains.removals).into_iter();
-        let removed = removed.map(|(what, removals)| (what, removals.len())).collect();
+        let steps = |removals: Vec<&Removal>| removals.iter().map(|removal| removal.step).collect();
+        let removed = removed.map(|(what, removals)| (what, steps(removals))).collect();
         Baseline { normal: normalise(&run.end, &self.ignored), removed }
     }
 
@@ -38,8 +40,12 @@ impl Rules {
     pub(super) fn judge(&self, baseline: &Baseline, run: &Run) -> Vec<Violation> {
         let mut found = run.remains.violations.clone();
         for (what, removals) in self.count(&run.remains.removals) {
-            let known = baseline.removed.get(&what).copied().unwrap_or_default();
-            if let Some(removal) = removals.get(known) {
+            let known = baseline.removed.get(&what).map_or(&[][..], Vec::as_slice);
+            let is_lost = |(index, removal): &(usize, &&Removal)| {
+                // Once more than without faults, or before the user did what it follows from.
+                known.get(*index).is_none_or(|step| removal.step < *step)
+            };
+            if let Some((_, removal)) = removals.iter().enumerate().find(is_lost) {
                 found.push(Violation::Lost { what, by: removal.by.to_string() });
             }
         }

@@ -1,6 +1,6 @@
 //! What a world remembers: the state as it is, everything that happened, and what the author's properties said to it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use mainstay_apiserver::Observer;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::account::{Account, Removal, is_marked};
 use super::ask::{Ask, is_aside};
 use super::compare::differences;
 use super::fault::{Faults, Mishap, Point};
@@ -55,17 +56,6 @@ pub(super) struct Passed {
     pub(super) initial: bool,
 }
 
-/// What was removed, and who had made it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Removal {
-    pub(super) place: Place,
-    pub(super) maker: Arc<str>,
-    pub(super) had_finalizers: bool,
-    /// A name that the server made up begins with this.
-    pub(super) generate_name: Option<String>,
-    pub(super) by: Actor,
-}
-
 #[derive(Debug)]
 struct Inner {
     zero: Instant,
@@ -81,13 +71,7 @@ struct Inner {
     /// The main cluster's revision after each change that counts.
     revisions: Vec<u64>,
     last_change: Instant,
-    makers: BTreeMap<Place, Arc<str>>,
-    finalized: BTreeMap<Place, bool>,
-    /// Who marked what for deletion.
-    marked: BTreeMap<Place, Actor>,
-    /// What was made for an owner that was gone already: no loss when it is removed for that.
-    stillborn: BTreeSet<Place>,
-    removals: Vec<Removal>,
+    account: Account,
     watches: BTreeMap<(Actor, Place), u64>,
     step: usize,
     /// The step during which things began to be hidden.
@@ -133,11 +117,7 @@ impl Record {
             passed: Vec::new(),
             revisions: Vec::new(),
             last_change: now,
-            makers: BTreeMap::new(),
-            finalized: BTreeMap::new(),
-            marked: BTreeMap::new(),
-            stillborn: BTreeSet::new(),
-            removals: Vec::new(),
+            account: Account::default(),
             watches: BTreeMap::new(),
             step: 0,
             blind_since: None,
@@ -358,7 +338,7 @@ impl Record {
         Remains {
             trace: Trace(std::mem::take(&mut inner.entries)),
             passed: std::mem::take(&mut inner.passed),
-            removals: std::mem::take(&mut inner.removals),
+            removals: inner.account.take(),
             violations: std::mem::take(&mut inner.violations),
         }
     }
@@ -378,7 +358,7 @@ impl Inner {
         let secret = &*place.resource == "secrets";
         let change = describe(before, after, !secret, aside);
         let (actor, is_subject) = self.serving.clone().unwrap_or((server(), false));
-        self.keep_account(&place, &actor, before, after);
+        self.account.keep(&self.state, self.step, &place, &actor, before, after);
         if !aside {
             self.counts.changes += 1;
             self.last_change = Instant::now();
@@ -399,61 +379,11 @@ impl Inner {
             }
         }
     }
-
-    fn has_only_dead_owners(&self, object: &Value) -> bool {
-        let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-        let lives = |owner: &Value| {
-            let mut all = self.state.objects.values();
-            all.any(|object| object.pointer("/metadata/uid") == Some(&owner["uid"]))
-        };
-        owners.is_some_and(|owners| !owners.is_empty() && !owners.iter().any(lives))
-    }
-
-    /// Who made what, and what was removed.
-    fn keep_account(&mut self, place: &Place, actor: &Actor, before: Option<&Value>, after: Option<&Value>) {
-        if before.is_none() {
-            self.makers.insert(place.clone(), actor.name.clone());
-            self.finalized.remove(place);
-            self.marked.remove(place);
-            if after.is_some_and(|object| self.has_only_dead_owners(object)) {
-                self.stillborn.insert(place.clone());
-            }
-        }
-        // Whoever takes off the last finalizer only does what was asked for.
-        if after.is_some_and(is_marked) {
-            self.marked.entry(place.clone()).or_insert_with(|| actor.clone());
-        }
-        let finalizers = |object: &Value| {
-            object
-                .pointer("/metadata/finalizers")
-                .and_then(Value::as_array)
-                .is_some_and(|list| !list.is_empty())
-        };
-        if after.is_some_and(finalizers) {
-            self.finalized.insert(place.clone(), true);
-        }
-        if let (Some(before), None) = (before, after)
-            && !self.stillborn.remove(place)
-        {
-            let generate_name = before.pointer("/metadata/generateName").and_then(Value::as_str);
-            self.removals.push(Removal {
-                place: place.clone(),
-                maker: self.makers.remove(place).unwrap_or_else(|| server().name),
-                had_finalizers: self.finalized.remove(place).unwrap_or_default(),
-                generate_name: generate_name.map(str::to_owned),
-                by: self.marked.remove(place).unwrap_or_else(|| actor.clone()),
-            });
-        }
-    }
 }
 
 /// The server itself: garbage collection, namespaces.
-fn server() -> Actor {
+pub(super) fn server() -> Actor {
     Actor { name: "server".into(), incarnation: 0 }
-}
-
-fn is_marked(object: &Value) -> bool {
-    object.pointer("/metadata/deletionTimestamp").is_some()
 }
 
 fn describe(before: Option<&Value>, after: Option<&Value>, values: bool, aside: bool) -> Change {

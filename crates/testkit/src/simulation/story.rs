@@ -34,7 +34,7 @@ pub(super) fn tell(story: &Story<'_>) -> String {
         let _ = writeln!(text, "  {}", violation.to_string().replace('\n', "\n  "));
     }
     let _ = writeln!(text, "  seed: {seed}\n  fault: {faults}");
-    let lines: Vec<&Entry> = story.trace.0.iter().filter(|entry| matters(entry)).collect();
+    let lines = fold(story.trace.0.iter().filter(|entry| matters(entry)));
     let _ = writeln!(
         text,
         "\n  what happened, in seconds ({} of {} lines; shortened in {} worlds)",
@@ -46,8 +46,9 @@ pub(super) fn tell(story: &Story<'_>) -> String {
     if left_out > 0 {
         let _ = writeln!(text, "    … {left_out} lines before");
     }
-    for entry in lines.iter().skip(left_out) {
-        let _ = writeln!(text, "  {entry}");
+    for (entry, times) in lines.iter().skip(left_out) {
+        let times = if *times > 1 { format!(", {times} times") } else { String::new() };
+        let _ = writeln!(text, "  {entry}{times}");
     }
     let _ = writeln!(text, "\n  to see it again, in the place of the script and the faults of this check:");
     let again = match story.straight {
@@ -68,6 +69,30 @@ fn matters(entry: &Entry) -> bool {
         What::Asked { place, .. } | What::Changed { place, .. } => tells(place),
         What::Told { fate, .. } => *fate != Fate::Delivered,
         _ => true,
+    }
+}
+
+/// Lines that follow each other and say the same are told once, with how often.
+fn fold<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(&'a Entry, usize)> {
+    let mut lines: Vec<(&Entry, usize)> = Vec::new();
+    for entry in entries {
+        match lines.last_mut() {
+            Some((last, times)) if last.actor == entry.actor && says_the_same(&last.what, &entry.what) => {
+                *times += 1
+            }
+            _ => lines.push((entry, 1)),
+        }
+    }
+    lines
+}
+
+fn says_the_same(one: &What, other: &What) -> bool {
+    match (one, other) {
+        (
+            What::Asked { verb, place, part, answer, .. },
+            What::Asked { verb: verb_too, place: place_too, part: part_too, answer: answer_too, .. },
+        ) => (verb, place, part, answer) == (verb_too, place_too, part_too, answer_too),
+        (one, other) => one == other,
     }
 }
 
@@ -121,6 +146,7 @@ mod tests {
             entry(3, "pairs", 2, told(Fate::Delivered)),
             entry(4, "pairs", 2, told(Fate::Withheld)),
             entry(5, "pairs", 2, asked("get", Answer::Status(500))),
+            entry(6, "pairs", 2, asked("get", Answer::Status(500))),
         ]);
         let script = Script::new()
             .create(json!({"kind": "ConfigMap", "metadata": {"name": "paint"}}))
@@ -144,14 +170,14 @@ mod tests {
               seed: 4
               fault: crash after write 1
 
-              what happened, in seconds (7 of 9 lines; shortened in 12 worlds)
+              what happened, in seconds (7 of 10 lines; shortened in 12 worlds)
                   0.000 pairs        starts
                   1.000 user         step 1: create ConfigMap paint
                   2.000 pairs        !! crash after write 1
                   2.000 pairs        apply secrets default/paint -> no answer
                   2.000 pairs          secrets default/paint: created
                   4.000 pairs#2      is not told DELETED secrets default/paint @7 (event 3)
-                  5.000 pairs#2      get secrets default/paint -> 500
+                  5.000 pairs#2      get secrets default/paint -> 500, 2 times
 
               to see it again, in the place of the script and the faults of this check:
                 .script(

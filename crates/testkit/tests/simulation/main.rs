@@ -1,3 +1,5 @@
-//! Operators with one bug each, and the check that finds it.
+//! Operators in simulated worlds: correct ones, which pass everything, and broken ones, each of which is caught.
 
+mod kube_rs;
 mod patterns;
+mod roperator;
