@@ -1,17 +1,18 @@
 //! The `mainstay` command.
 //!
 //! ```text
-//! arguments ─▶ command (up, completion) ─▶ exit code
+//! arguments ─▶ command (up, simulate, completion) ─▶ exit code
 //!                   └─▶ Failure, printed once: what failed, why, what is unchanged, what to do
 //! ```
 //!
 //! Data goes to stdout and narration to stderr, so that a command's output can be piped while a person
-//! reads along. Exit codes: 0 all is well, 2 it failed or was called wrongly.
+//! reads along. Exit codes: 0 all is well, 1 a simulation found something, 2 it failed or was called wrongly.
 //!
 //! Absent here: how Kubernetes behaves (`mainstay-apiserver`), and any reconciling.
 
 mod failure;
 mod home;
+mod simulate;
 mod up;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -31,6 +32,8 @@ struct Arguments {
 enum Command {
     /// Serve the Kubernetes API until Ctrl-C, and write a kubeconfig for it.
     Up(up::Options),
+    /// Let everything go wrong for a built-in system, at every place, in simulated worlds.
+    Simulate(simulate::Options),
     /// Print a script that completes mainstay's arguments in a shell.
     Completion {
         /// The shell that is to run the script.
@@ -40,9 +43,12 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
+    // What goes wrong in a simulated world is no warning to anyone; its trace has it.
+    if !matches!(arguments.command, Command::Simulate(_)) {
+        tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
+    }
     match run(&arguments.command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             // Nobody is left to tell when stderr is closed.
             let _ = std::io::stderr().write_all(failure.render().as_bytes());
@@ -51,13 +57,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: &Command) -> Result<(), Failure> {
+fn run(command: &Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::Up(options) => up::run(options),
+        Command::Up(options) => up::run(options).map(|()| ExitCode::SUCCESS),
+        Command::Simulate(options) => simulate::run(options),
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "mainstay", &mut script);
-            std::io::stdout().write_all(&script).map_err(|error| Failure::new(error).context("cannot print"))
+            let printed = std::io::stdout().write_all(&script);
+            printed.map_err(|error| Failure::new(error).context("cannot print")).map(|()| ExitCode::SUCCESS)
         }
     }
 }
