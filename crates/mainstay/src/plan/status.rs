@@ -65,7 +65,13 @@ pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
         metadata["namespace"] = json!(namespace);
     }
     let value = json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "status": desired});
-    let body = Body::new(value, Precondition::Uid(parent.uid().to_owned()));
+    // A uid does not do: for a status the server takes all of the metadata from the object that is there, so that one of the
+    // same name that was made anew would get the status of the old one.
+    let precondition = Precondition::Unchanged {
+        uid: parent.uid().to_owned(),
+        resource_version: parent.resource_version().to_owned(),
+    };
+    let body = Body::new(value, precondition);
     let object = of.snapshot.parent_ref();
     Some(Step { action: Action::WriteStatus, object, reason: Reason::StatusChanged, changes, body })
 }
