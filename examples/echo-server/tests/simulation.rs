@@ -17,15 +17,14 @@ fn whatever_goes_wrong_it_comes_to_the_same_end() {
         .delete(&kinds::echo_server(), "hello")
         .at_once() // and before all of it is gone
         .create(hello);
+    check(operator(NAME, configure)).given(yaml(kinds::CRD)).script(script).silent().every_fault().seeds(20).run();
+}
+
+#[test]
+fn the_end_depends_on_the_last_spec_only() {
     check(operator(NAME, configure))
         .given(yaml(kinds::CRD))
-        .script(script)
-        // Only the framework has conditions here. Where it once had a problem to tell of, `Reconciled` stays, and is true.
-        .ignoring_in(&kinds::echo_server(), "/status/conditions")
-        .silent()
-        .every_crash_point()
-        .every_lost_event()
-        .every_second_leader()
-        .seeds(20)
+        .script(Script::new().create(yaml(include_str!("../hello.yaml"))))
+        .every_spec_change(yaml(kinds::CRD), 10)
         .run();
 }

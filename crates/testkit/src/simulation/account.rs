@@ -19,8 +19,8 @@ pub(super) struct Removal {
     pub(super) generate_name: Option<String>,
     /// Who asked for it.
     pub(super) by: Actor,
-    /// How many steps of the script had begun.
-    pub(super) step: usize,
+    /// After how many of the steps that the user waits after.
+    pub(super) stage: usize,
 }
 
 /// See the [module](self).
@@ -30,7 +30,8 @@ pub(super) struct Account {
     finalized: BTreeSet<Place>,
     /// Who marked what for deletion.
     marked: BTreeMap<Place, Actor>,
-    /// What was made for an owner that was gone already: no loss when it is removed for that.
+    /// What was made by mistake, for an owner that was gone already or by an instance that had been replaced: no loss when
+    /// it goes again.
     stillborn: BTreeSet<Place>,
     removals: Vec<Removal>,
 }
@@ -40,7 +41,7 @@ impl Account {
     pub(super) fn keep(
         &mut self,
         state: &State,
-        step: usize,
+        stage: usize,
         place: &Place,
         actor: &Actor,
         before: Option<&Value>,
@@ -71,9 +72,14 @@ impl Account {
                 had_finalizers: self.finalized.remove(place),
                 generate_name: generate_name.map(str::to_owned),
                 by: self.marked.remove(place).unwrap_or_else(|| actor.clone()),
-                step,
+                stage,
             });
         }
+    }
+
+    /// What is about to be made here was made by mistake.
+    pub(super) fn expect_nothing_of(&mut self, place: &Place) {
+        self.stillborn.insert(place.clone());
     }
 
     /// All that was removed.

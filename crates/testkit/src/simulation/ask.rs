@@ -120,10 +120,10 @@ mod tests {
 
     use super::*;
 
-    fn check(method: Method, uri: &str, content_type: &str, expect: &Expect) {
+    fn check(method: &Method, uri: &str, content_type: &str, expect: &Expect) {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::CONTENT_TYPE, content_type.parse().unwrap());
-        let ask = Ask::read("main", &method, &uri.parse().unwrap(), &headers);
+        let ask = Ask::read("main", method, &uri.parse().unwrap(), &headers);
         let old = if ask.takes_old { ", may be old" } else { "" };
         expect.assert_eq(&format!("{} {} [{}] {:?}{old}", ask.verb, ask.place, ask.part, ask.class));
     }
@@ -132,41 +132,46 @@ mod tests {
     fn requests_are_told_apart() {
         let json = "application/json";
         check(
-            Method::PATCH,
+            &Method::PATCH,
             "/apis/apps/v1/namespaces/shop/deployments/web/status?fieldManager=x",
             "application/apply-patch+yaml",
             &expect!["apply deployments.apps shop/web [status] Write"],
         );
-        check(Method::POST, "/api/v1/namespaces/shop/pods", json, &expect!["create pods shop [] Write"]);
-        check(Method::DELETE, "/api/v1/namespaces/shop", json, &expect!["delete namespaces shop [] Write"]);
+        check(&Method::POST, "/api/v1/namespaces/shop/pods", json, &expect!["create pods shop [] Write"]);
+        check(&Method::DELETE, "/api/v1/namespaces/shop", json, &expect!["delete namespaces shop [] Write"]);
         check(
-            Method::PUT,
+            &Method::PUT,
             "/api/v1/namespaces/shop/finalize",
             json,
             &expect!["update namespaces shop [finalize] Write"],
         );
         check(
-            Method::DELETE,
+            &Method::DELETE,
             "/api/v1/namespaces/shop/pods",
             json,
             &expect!["delete all pods shop [] Write"],
         );
-        check(Method::GET, "/api/v1/pods?watch=true&resourceVersion=7", json, &expect!["watch pods [] Read"]);
         check(
-            Method::GET,
+            &Method::GET,
+            "/api/v1/pods?watch=true&resourceVersion=7",
+            json,
+            &expect!["watch pods [] Read"],
+        );
+        check(
+            &Method::GET,
             "/api/v1/pods?resourceVersion=0&limit=5",
             json,
             &expect!["list pods [] Read, may be old"],
         );
-        check(Method::GET, "/apis/apps/v1", json, &expect!["get /apis/apps/v1 [] Read"]);
+        check(&Method::GET, "/apis/apps/v1", json, &expect!["get /apis/apps/v1 [] Read"]);
         check(
-            Method::POST,
+            &Method::POST,
             "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
             json,
             &expect!["create selfsubjectaccessreviews.authorization.k8s.io [] Read"],
         );
         check(
-            Method::PUT,
+            &Method::PUT,
             "/apis/coordination.k8s.io/v1/namespaces/shop/leases/x",
             json,
             &expect!["update leases.coordination.k8s.io shop/x [] Aside"],

@@ -25,6 +25,8 @@ const QUIET: Duration = Duration::from_mins(2);
 /// When it has not settled after so long, it never will.
 const LIMIT: Duration = Duration::from_hours(1);
 
+type Tell = Arc<dyn Fn(&Progress) + Send + Sync>;
+
 /// A check of a program, in the making. Nothing happens before [`run`](Check::run) or [`report`](Check::report).
 #[must_use]
 #[derive(Clone)]
@@ -38,7 +40,7 @@ pub struct Check {
     pub(super) same_end_as: Option<Script>,
     pub(super) replay: Option<(u64, Faults)>,
     pub(super) threads: usize,
-    pub(super) progress: Option<Arc<dyn Fn(&Progress) + Send + Sync>>,
+    pub(super) progress: Option<Tell>,
 }
 
 /// A check of this program. With nothing added it is started in an empty cluster, and has to come to rest there.
@@ -222,6 +224,13 @@ impl Check {
     /// All families, each at every place.
     pub fn every_fault(mut self) -> Self {
         self.families.extend(Family::ALL);
+        self
+    }
+
+    /// All that was asked for but this family: an operator without leases, say, that changes something outside of the cluster
+    /// cannot be safe from a second one.
+    pub fn but(mut self, family: Family) -> Self {
+        self.families.remove(&family);
         self
     }
 

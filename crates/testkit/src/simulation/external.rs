@@ -42,7 +42,7 @@ impl External {
     /// # Errors
     /// If something goes wrong by intent.
     pub async fn put(&self, name: &str, value: Value) -> Result<(), ExternalError> {
-        self.call("put", Class::Write, name, || self.stage.record.set_external(name, Some(value))).await
+        self.call("put", Class::Write, name, || self.stage.record.set_external(name, Some(&value))).await
     }
 
     /// Removes something; that it is not there is no error.

@@ -14,7 +14,7 @@ const DATA: [&str; 3] = ["persistentvolumeclaims", "persistentvolumes", "secrets
 #[derive(Debug)]
 pub(super) struct Baseline {
     normal: Normal,
-    /// At which steps of the script what was removed.
+    /// At which stages of the script what was removed.
     removed: BTreeMap<String, Vec<usize>>,
 }
 
@@ -31,8 +31,8 @@ impl Rules {
     /// What the end of this run says of all others.
     pub(super) fn baseline(&self, run: &Run) -> Baseline {
         let removed = self.count(&run.remains.removals).into_iter();
-        let steps = |removals: Vec<&Removal>| removals.iter().map(|removal| removal.step).collect();
-        let removed = removed.map(|(what, removals)| (what, steps(removals))).collect();
+        let stages = |removals: Vec<&Removal>| removals.iter().map(|removal| removal.stage).collect();
+        let removed = removed.map(|(what, removals)| (what, stages(removals))).collect();
         Baseline { normal: normalise(&run.end, &self.ignored), removed }
     }
 
@@ -43,7 +43,7 @@ impl Rules {
             let known = baseline.removed.get(&what).map_or(&[][..], Vec::as_slice);
             let is_lost = |(index, removal): &(usize, &&Removal)| {
                 // Once more than without faults, or before the user did what it follows from.
-                known.get(*index).is_none_or(|step| removal.step < *step)
+                known.get(*index).is_none_or(|stage| removal.stage < *stage)
             };
             if let Some((_, removal)) = removals.iter().enumerate().find(is_lost) {
                 found.push(Violation::Lost { what, by: removal.by.to_string() });

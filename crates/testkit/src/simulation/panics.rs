@@ -24,10 +24,10 @@ pub(super) fn note_panics<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     NOTED.set(Some(Vec::new()));
     let done = panic::catch_unwind(panic::AssertUnwindSafe(work));
     let noted = NOTED.take().unwrap_or_default();
-    match done {
-        Ok(done) => (done, noted),
-        Err(_) => panic!("the simulation itself panicked: {}", noted.last().map_or("", String::as_str)),
-    }
+    let Ok(done) = done else {
+        panic!("the simulation itself panicked: {}", noted.last().map_or("", String::as_str));
+    };
+    (done, noted)
 }
 
 #[cfg(test)]

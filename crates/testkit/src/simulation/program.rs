@@ -58,6 +58,9 @@ pub fn operator(
 }
 
 /// As [`operator`], for one that needs more of its [`Seat`]: other clusters, or what is outside of them.
+///
+/// # Panics
+/// As [`operator`].
 pub fn operator_at(
     name: &str,
     configure: impl Fn(OperatorBuilder, &Seat) -> OperatorBuilder + Send + Sync + 'static,

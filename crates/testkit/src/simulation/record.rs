@@ -65,7 +65,7 @@ struct Inner {
     has_begun: bool,
     entries: Vec<Entry>,
     state: State,
-    serving: Option<(Actor, bool)>,
+    serving: Option<Arc<Life>>,
     counts: Counts,
     passed: Vec<Passed>,
     /// The main cluster's revision after each change that counts.
@@ -74,6 +74,8 @@ struct Inner {
     account: Account,
     watches: BTreeMap<(Actor, Place), u64>,
     step: usize,
+    /// How many steps the user has waited after.
+    stage: usize,
     /// The step during which things began to be hidden.
     blind_since: Option<usize>,
     violations: Vec<Violation>,
@@ -120,6 +122,7 @@ impl Record {
             account: Account::default(),
             watches: BTreeMap::new(),
             step: 0,
+            stage: 0,
             blind_since: None,
             violations: Vec::new(),
         }))
@@ -228,7 +231,7 @@ impl Record {
 
     /// Changes from now on are this one's doing.
     pub(super) fn serving(&self, life: Option<&Arc<Life>>) {
-        lock(&self.0).serving = life.map(|life| (life.actor.clone(), life.is_subject));
+        lock(&self.0).serving = life.map(Arc::clone);
     }
 
     /// The main cluster's revision before the last so many changes.
@@ -242,22 +245,23 @@ impl Record {
         lock(&self.0).state.external.get(name).cloned()
     }
 
-    pub(super) fn set_external(&self, name: &str, value: Option<Value>) {
+    pub(super) fn set_external(&self, name: &str, value: Option<&Value>) {
         let inner = &mut *lock(&self.0);
-        let before = match &value {
+        let before = match value {
             Some(value) => inner.state.external.insert(name.to_owned(), value.clone()),
             None => inner.state.external.remove(name),
         };
         // As with objects, what is written as it is already is not changed.
-        if before == value {
-            return;
+        if before.as_ref() != value {
+            inner.changed(Place::new("external", "", name), before.as_ref(), value);
         }
-        inner.changed(Place::new("external", "", name), before.as_ref(), value.as_ref());
     }
 
-    pub(super) fn begin_step(&self, text: String, user: &Actor) {
+    /// The user takes a step, after having waited so often before.
+    pub(super) fn begin_step(&self, text: String, user: &Actor, stage: usize) {
         let inner = &mut *lock(&self.0);
         inner.step += 1;
+        inner.stage = stage;
         inner.last_change = Instant::now();
         let number = inner.step;
         inner.note(user, What::Step { number, text });
@@ -357,8 +361,14 @@ impl Inner {
         let aside = is_aside(&place.resource);
         let secret = &*place.resource == "secrets";
         let change = describe(before, after, !secret, aside);
-        let (actor, is_subject) = self.serving.clone().unwrap_or((server(), false));
-        self.account.keep(&self.state, self.step, &place, &actor, before, after);
+        let life = self.serving.clone();
+        let actor = life.as_ref().map_or_else(server, |life| life.actor.clone());
+        let is_subject = life.as_ref().is_some_and(|life| life.is_subject);
+        // Nobody counts on what an instance makes in whose place there is another.
+        if before.is_none() && life.is_some_and(|life| life.is_replaced()) {
+            self.account.expect_nothing_of(&place);
+        }
+        self.account.keep(&self.state, self.stage, &place, &actor, before, after);
         if !aside {
             self.counts.changes += 1;
             self.last_change = Instant::now();

@@ -1,6 +1,6 @@
 //! What came of a check.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use super::family::Family;
@@ -121,7 +121,7 @@ impl Report {
         let mut text = format!("{:<16}{:>8}{:>8}{:>8}\n", "", "worlds", "pruned", "failed");
         for row in &self.rows {
             let Row { part, worlds, pruned, failed } = row;
-            text.push_str(&format!("{part:<16}{worlds:>8}{pruned:>8}{failed:>8}\n"));
+            let _ = writeln!(text, "{part:<16}{worlds:>8}{pruned:>8}{failed:>8}");
         }
         text
     }

@@ -118,7 +118,7 @@ impl Stage {
             match mishap {
                 Mishap::Jump(seconds) => life.clock.jump(seconds),
                 Mishap::WebhookDown => {
-                    *lock(&self.webhooks_down_until) = Some(Instant::now() + WEBHOOKS_DOWN)
+                    *lock(&self.webhooks_down_until) = Some(Instant::now() + WEBHOOKS_DOWN);
                 }
                 Mishap::TwoLeaders => self.overtake(life, &text).await,
                 other => outcome = Some(other),
@@ -175,7 +175,7 @@ impl Stage {
     async fn die(&self, life: &Arc<Life>) {
         self.record.note(&life.actor, What::Crashed);
         life.die();
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// A second instance starts while the first is stalled; a while later the first is gone.

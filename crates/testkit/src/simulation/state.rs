@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(values(MAIN, &Kind::of::<Pod>()), [json!(1), json!(2)]);
         assert_eq!(values("east", &Kind::of::<Pod>()), [json!(3)]);
         assert_eq!(values(MAIN, &Kind::of::<PodTemplate>()), [json!(4)]);
-        assert_eq!(values(MAIN, &Kind::of::<Deployment>()), [json!(0); 0]);
+        assert!(values(MAIN, &Kind::of::<Deployment>()).is_empty());
         assert_eq!(state.get(&Kind::of::<Pod>(), "shop", "b"), Some(&json!(2)));
     }
 

@@ -78,7 +78,7 @@ fn fold<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(&'a Entry, usize)>
     for entry in entries {
         match lines.last_mut() {
             Some((last, times)) if last.actor == entry.actor && says_the_same(&last.what, &entry.what) => {
-                *times += 1
+                *times += 1;
             }
             _ => lines.push((entry, 1)),
         }

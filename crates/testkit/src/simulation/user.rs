@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use mainstay::{Kind, Scope};
 use mainstay_apiserver::ApiServer;
 use serde_json::Value;
@@ -110,7 +110,7 @@ impl User {
         *request.uri_mut() = path.parse().unwrap_or_default();
         let answer = server.handle(request).await;
         let status = answer.status();
-        let body = answer.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        let body = answer.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
         (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
     }
 
@@ -131,7 +131,7 @@ impl User {
         if status.is_success() {
             return Ok(());
         }
-        let body = answer.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        let body = answer.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
         let told: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Err(format!("{status}: {}", told["message"].as_str().unwrap_or_default()))
     }

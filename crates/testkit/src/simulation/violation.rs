@@ -74,7 +74,7 @@ impl Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |lines: &[String]| lines.iter().map(|line| format!("\n    {line}")).collect::<String>();
+        let list = |lines: &[String]| format!("\n    {}", lines.join("\n    "));
         match self {
             Violation::Property { name, why } => write!(f, "not always so: {name}: {why}"),
             Violation::Unsettled { last } => {

@@ -163,7 +163,8 @@ impl World {
             if !settled {
                 return self.end(record.state());
             }
-            record.begin_step(step.to_string(), self.user.actor());
+            let stage = steps[..index].iter().filter(|step| step.settles).count();
+            record.begin_step(step.to_string(), self.user.actor(), stage);
             if let Action::Wait(time) = &step.action {
                 sleep(*time).await;
             } else if let Err(why) = self.act(step).await {
@@ -224,7 +225,7 @@ impl World {
             let quiet = stage.record.quiet_for();
             if quiet < window {
                 // In small pieces: something may be held back meanwhile.
-                sleep((window - quiet).min(IMPATIENCE)).await;
+                sleep(window.saturating_sub(quiet).min(IMPATIENCE)).await;
             } else if blind && more && !setup.patient && !stage.record.is_blind_since_before() {
                 return true;
             } else if blind {

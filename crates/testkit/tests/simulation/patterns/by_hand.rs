@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::stream::{BoxStream, select_all};
 use futures::{FutureExt as _, StreamExt as _};
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::{Store, reflector, store};
 use kube::runtime::utils::Backoff;
@@ -161,6 +161,13 @@ pub(super) async fn delete<K: Known>(client: &Client, name: &str) -> kube::Resul
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         other => other.map(drop),
     }
+}
+
+/// Deletes an object, if it is still the one that was seen.
+pub(super) async fn delete_seen<K: Known>(client: &Client, seen: &K) -> kube::Result<()> {
+    let preconditions = Preconditions { uid: seen.uid(), resource_version: None };
+    let options = DeleteParams::default().preconditions(preconditions);
+    Api::<K>::default_namespaced(client.clone()).delete(&seen.name_any(), &options).await.map(drop)
 }
 
 /// Changes an object by a merge patch, if it is still the one that was seen.

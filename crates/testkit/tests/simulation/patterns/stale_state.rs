@@ -11,7 +11,7 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::{Family, Mishap, Part, Program, Script, Violation, check, program};
 use serde_json::json;
 
-use super::by_hand::{Due, cache, changes, claim, create, delete, found_in, paint, patch};
+use super::by_hand::{Due, cache, changes, claim, create, delete, delete_seen, found_in, paint, patch};
 
 const FINALIZER: &str = "example.com/claims";
 
@@ -33,6 +33,8 @@ fn operator(fix: bool) -> Program {
 }
 
 async fn pass(client: &Client, parent: &ConfigMap, fix: bool) -> kube::Result<()> {
+    let claim_seen =
+        Api::<PersistentVolumeClaim>::default_namespaced(client.clone()).get_opt(&parent.name_any()).await?;
     // The cache may be old. What cannot be undone is decided by what the server says itself.
     if fix {
         let now = Api::<ConfigMap>::default_namespaced(client.clone()).get_opt(&parent.name_any()).await?;
@@ -41,7 +43,11 @@ async fn pass(client: &Client, parent: &ConfigMap, fix: bool) -> kube::Result<()
         }
     }
     if parent.metadata.deletion_timestamp.is_some() {
-        delete::<PersistentVolumeClaim>(client, &parent.name_any()).await?;
+        match claim_seen {
+            // And is done to that very claim: by the time that this arrives, another may have its name.
+            Some(claim) if fix => delete_seen(client, &claim).await?,
+            _ => delete::<PersistentVolumeClaim>(client, &parent.name_any()).await?,
+        }
         return patch(client, parent, json!({"metadata": {"finalizers": null}})).await;
     }
     if parent.finalizers().is_empty() {
