@@ -176,8 +176,12 @@ async fn a_status_change_between_our_read_and_our_write_leads_to_a_sync() {
             theirs.patch_status(&shop_kind(), "paint", json!({"status": {"theirs": "yes"}})).await;
         });
         test.patch(&shop_kind(), "paint", json!({"spec": {"phase": "two"}})).await;
-        test.settle().await;
-        assert_eq!(test.get(&shop_kind(), "paint").await.unwrap()["status"]["phase"], "two");
+        // What was decided before their change is refused, and decided anew a moment later.
+        eventually("the status to be written", async || {
+            test.settle().await;
+            (test.get(&shop_kind(), "paint").await?["status"]["phase"] == "two").then_some(())
+        })
+        .await;
         assert_eq!(seen.lock().unwrap().last(), Some(&json!("yes")), "nobody looked at their change");
     })
     .await;
