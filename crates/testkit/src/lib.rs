@@ -24,10 +24,11 @@
 //! | unset | embedded, and real too where its binaries are there |
 //!
 //! Modules, in the order in which a test meets them: [`cluster`] (what a test asks for), [`operator`] (an operator under
-//! test, stepped or running), [`eventually`](fn@eventually) (bounded waits), [`embedded`] and [`real`] (what answers), [`binaries`] (where the real one comes from).
+//! test, stepped or running), [`simulation`] (an operator in a world where everything goes wrong, at every place),
+//! [`eventually`](fn@eventually) (bounded waits), [`embedded`] and [`real`] (what answers), [`binaries`] (where the real one comes from).
 //!
 //! What is absent: this crate decides nothing about Kubernetes' behaviour, and it never sleeps for a
-//! guessed time; every wait ends as soon as what is waited for is true.
+//! guessed time; every wait ends as soon as what is waited for is true. In simulation time costs nothing.
 
 pub mod binaries;
 pub mod cluster;

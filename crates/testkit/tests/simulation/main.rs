@@ -3,3 +3,4 @@
 mod kube_rs;
 mod patterns;
 mod roperator;
+mod worked_example;

@@ -1,0 +1,101 @@
+//! The bug of `docs/simulation.md`: found in an example of ours, and told there as it is told here.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use mainstay::{Controller, SyncRequest, SyncResponse};
+use mainstay_testkit::simulation::{Check, Family, Fault, Part, Program, Script, Violation, check, operator};
+use serde_json::{Value, json};
+
+const DOCUMENT: &str = include_str!("../../../../docs/simulation.md");
+
+/// Every App gets a Deployment of its image.
+fn apps(fix: bool) -> Program {
+    operator("apps", move |operator| {
+        operator.controller(Controller::for_kind(app()).owns::<Deployment>().sync(
+            move |request: &SyncRequest| {
+                let labels = json!({"app": request.name()});
+                let mut container = json!({"name": "app", "image": request.parent_json()["spec"]["image"]});
+                if fix {
+                    container["imagePullPolicy"] = json!("IfNotPresent");
+                }
+                SyncResponse::new().with_child(json!({
+                    "apiVersion": "apps/v1",
+                    "kind": "Deployment",
+                    "metadata": {"name": request.name()},
+                    "spec": {
+                        "selector": {"matchLabels": labels},
+                        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+                    },
+                }))
+            },
+        ))
+    })
+}
+
+fn app() -> mainstay::Kind {
+    mainstay::Kind::new("example.com/v1", "App", "apps", mainstay::Scope::Namespaced)
+}
+
+fn definition() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "apps.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "apps", "singular": "app", "kind": "App"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object",
+                "properties": {"spec": {
+                    "type": "object",
+                    "required": ["image"],
+                    "properties": {"image": {"type": "string", "minLength": 1}},
+                }},
+            }}}],
+        },
+    })
+}
+
+fn change_every_property(fix: bool) -> Check {
+    let shop = json!({"apiVersion": "example.com/v1", "kind": "App", "metadata": {"name": "shop"},
+        "spec": {"image": "example.com/shop:1"}});
+    check(apps(fix))
+        .given(definition())
+        .script(Script::new().create(shop))
+        .every_crash_point()
+        .every_spec_change(definition(), 5)
+}
+
+#[test]
+fn the_bug_is_found_and_told_as_the_document_has_it() {
+    let report = change_every_property(false).report();
+    let failure = report.failures.first().expect("it is found");
+    assert_eq!(failure.part, Part::SpecChanges);
+    assert!(matches!(failure.violations[..], [Violation::WayThere { .. }]), "{}", failure.story);
+    let told: String =
+        report.to_string().lines().map(|line| format!("    {line}\n").replace("    \n", "\n")).collect();
+    assert!(DOCUMENT.contains(told.trim_end()), "docs/simulation.md does not have this:\n{told}");
+}
+
+#[test]
+fn the_document_names_every_family() {
+    for family in Family::ALL {
+        assert!(DOCUMENT.contains(&format!("| `{}` |", family.name())), "{family}");
+    }
+}
+
+#[test]
+fn the_document_writes_faults_as_they_are_read() {
+    let table = DOCUMENT.lines().filter(|line| line.starts_with("| `"));
+    let faults: Vec<&str> = table
+        .flat_map(|line| line.rsplit(" | ").next().unwrap_or_default().trim_end_matches(" |").split(", "))
+        .collect();
+    assert!(faults.len() > 12, "{faults:?}");
+    for fault in faults {
+        let fault = format!("{} write 1", fault.trim_matches('`'));
+        assert_eq!(fault.parse::<Fault>().map(|read| read.to_string()).as_deref(), Ok(fault.as_str()));
+    }
+}
+
+#[test]
+fn the_corrected_one_passes() {
+    change_every_property(true).run();
+}
