@@ -17,7 +17,13 @@ fn whatever_goes_wrong_it_comes_to_the_same_end() {
         .delete(&kinds::echo_server(), "hello")
         .at_once() // and before all of it is gone
         .create(hello);
-    check(operator(NAME, configure)).given(yaml(kinds::CRD)).script(script).silent().every_fault().seeds(20).run();
+    check(operator(NAME, configure))
+        .given(yaml(kinds::CRD))
+        .script(script)
+        .silent()
+        .every_fault()
+        .seeds(20)
+        .run();
 }
 
 #[test]

@@ -19,7 +19,13 @@ fn whatever_goes_wrong_it_comes_to_the_same_end() {
         .delete(&kind, "shop")
         .at_once() // and before all of it is gone
         .create(shop);
-    check(operator(NAME, configure)).given(json!(WebApp::crd())).script(script).silent().every_fault().seeds(20).run();
+    check(operator(NAME, configure))
+        .given(json!(WebApp::crd()))
+        .script(script)
+        .silent()
+        .every_fault()
+        .seeds(20)
+        .run();
 }
 
 #[test]
