@@ -1,15 +1,19 @@
 //! What whoever embeds the server can put in its place or stand between it and its clients: faults, the delivery of
-//! watches, time, identity, subresources, credentials, and the bounds of its memory.
+//! watches, time, identity, subresources, credentials, and the bounds of its memory; who calls webhooks, and who sees
+//! every change.
 //!
 //! Nothing here waits for real time: where time has to pass, tokio's clock is paused and moves by itself.
 
 mod delivery;
+mod documents;
 mod faults;
 mod history;
 mod many;
+mod observed;
 mod provided;
 mod served;
 mod time;
+mod transported;
 
 use bytes::Bytes;
 use futures::{FutureExt as _, StreamExt as _};
