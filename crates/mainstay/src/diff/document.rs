@@ -175,7 +175,8 @@ impl Document {
         let root = reading.reserve();
         // An object's own metadata follows rules of its own.
         reading.fill(root, schema, schema.map_type, |name| name != "metadata");
-        let status = schema.properties.get("status").map(|status| reading.behind(status));
+        // What is not known of a status is thought to have a place for everything.
+        let status = schema.properties.get("status").and_then(|status| reading.behind(status));
         let lacks =
             ADDED_TO_STATUS.into_iter().filter(|name| status.is_some_and(|status| !status.takes(name)));
         let lacks = lacks.map(Into::into).collect();
@@ -230,8 +231,8 @@ impl Schemas {
 struct Reading<'a> {
     schemas: &'a Schemas,
     nodes: Vec<Node>,
-    /// Schemas that have a node, by name and by the map type that the reference to them insists on.
-    known: BTreeMap<(&'a str, Option<MapType>), u32>,
+    /// Schemas that have a place, by name and by the map type that the reference to them insists on.
+    known: BTreeMap<(&'a str, Option<MapType>), Place>,
 }
 
 impl<'a> Reading<'a> {
@@ -249,23 +250,22 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The place of a named schema. It is known before it is read, because it may contain itself.
+    /// The place of a named schema. It is known before it is read, because it may contain itself. One that is
+    /// not there or can't be read says nothing, as without a document.
     fn referred(&mut self, reference: &str, map_type: Option<MapType>) -> Place {
         let Some((name, schema)) = self.schemas.resolve(reference) else {
-            return Place::Plain;
+            return Place::Unknown;
         };
-        if let Some(index) = self.known.get(&(name, map_type)) {
-            return Place::Node(*index);
+        if let Some(place) = self.known.get(&(name, map_type)) {
+            return *place;
         }
         let index = self.reserve();
-        self.known.insert((name, map_type), index);
+        self.known.insert((name, map_type), Place::Node(index));
         if name.ends_with("api.resource.Quantity") {
             self.nodes[index as usize].quantity = true;
         } else if schema.stands_for().is_some() {
             let place = self.place(schema, map_type);
-            if let Place::Node(actual) = place {
-                self.known.insert((name, map_type), actual);
-            }
+            self.known.insert((name, map_type), place);
             return place;
         } else {
             self.fill(index, schema, map_type, |_| true);
@@ -302,7 +302,7 @@ impl<'a> Reading<'a> {
     /// As a server decides it: by the list type, or else by the older patch strategy.
     fn list_rule(&self, schema: &Schema) -> ListRule {
         let keys = |names: &[String]| -> ListRule {
-            let item = schema.items.as_deref().map(|items| self.behind(items));
+            let item = schema.items.as_deref().and_then(|items| self.behind(items));
             let key = |name: &String| {
                 let default = item.and_then(|item| item.properties.get(name)?.default.clone());
                 MapKey::new(name, default.unwrap_or_default())
@@ -319,14 +319,12 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The schema that has the properties: this one, or the one it refers to.
-    fn behind(&self, schema: &'a Schema) -> &'a Schema {
+    /// The schema that has the properties: this one, or the one it refers to, if that can be read.
+    fn behind(&self, schema: &'a Schema) -> Option<&'a Schema> {
         match schema.stands_for() {
-            Some(Alias::Reference(reference)) => {
-                self.schemas.resolve(reference).map_or(schema, |(_, schema)| schema)
-            }
+            Some(Alias::Reference(reference)) => self.schemas.resolve(reference).map(|(_, schema)| schema),
             Some(Alias::Schema(only)) => self.behind(only),
-            None => schema,
+            None => Some(schema),
         }
     }
 }
@@ -337,7 +335,9 @@ fn prune(nodes: Vec<Node>, root: Place) -> Rules {
         nodes.iter().map(|node| node.atomic || node.quantity || node.list != ListRule::Atomic).collect();
     let leads = |special: &[bool], place: Place| match place {
         Place::Node(index) => special[index as usize],
-        Place::Plain | Place::Unknown => false,
+        Place::Plain => false,
+        // Where lists are guessed they are not one value.
+        Place::Unknown => true,
     };
     // Schemas refer to later ones more often than to earlier ones, so going backwards few rounds are needed.
     loop {

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod desired;
+mod documents;
 mod laws;
 mod paths;
 mod server;
