@@ -18,10 +18,20 @@ use super::violation::Violation;
 use super::walking::{self, Ends};
 use super::world::{Course, Run, play};
 
-/// See the [module](self). On a thread of its own: the one that calls may be a runtime's already.
+/// See the [module](self).
 pub(super) fn run(check: &Check) -> Report {
-    std::thread::scope(|scope| match scope.spawn(|| run_here(check)).join() {
-        Ok(report) => report,
+    apart(|| run_here(check))
+}
+
+/// What happens in one world, judged by nobody.
+pub(super) fn look(check: &Check, seed: u64, faults: Faults) -> Run {
+    apart(|| play(&check.setup, &course(check, seed, faults)))
+}
+
+/// Works on a thread of its own: the one that calls may be a runtime's already.
+fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(done) => done,
         Err(panic) => std::panic::resume_unwind(panic),
     })
 }

@@ -18,7 +18,7 @@ use super::script::Script;
 use super::state::{MAIN, State, resource_of};
 use super::trace::Trace;
 use super::webhooks::Answers;
-use super::world::{Course, Setup, play};
+use super::world::Setup;
 
 /// When nothing has changed for so long, a world has settled.
 const QUIET: Duration = Duration::from_mins(2);
@@ -287,7 +287,7 @@ impl Check {
     /// What happens without faults, or in what is to be [replayed](Self::replay), judged by nobody.
     pub fn trace(&self) -> Trace {
         let (seed, faults) = self.replay.clone().unwrap_or_default();
-        play(&self.setup, &Course { seed, faults, script: self.script.clone() }).remains.trace
+        super::campaign::look(self, seed, faults).remains.trace
     }
 
     /// Runs everything and tells what came of it.
