@@ -141,27 +141,60 @@ fn try_part(
     let judge = |course: &Course| {
         let run = play(&check.setup, course);
         let found = check.rules.judge(baseline, &run);
-        (!found.is_empty()).then_some((run, found))
+        if found.is_empty() { Verdict::Fine } else { Verdict::Failed((run, found)) }
     };
-    let mut failed = each(check, part, courses, judge);
-    report.rows.push(Row { part, worlds: courses.len(), pruned, failed: failed.len() });
-    if !failed.is_empty() {
-        let (index, (run, found)) = failed.swap_remove(0);
+    let tally = each(check, part, courses, judge);
+    report.rows.push(Row { part, worlds: courses.len(), pruned, failed: tally.failed });
+    if let Some((index, (run, found))) = tally.first {
         report.failures.push(explain(check, part, courses[index].clone(), run, found));
     }
 }
 
-/// Judges many things on as many threads as wanted. What is found comes in order, each with its index; all but the first
-/// few is counted only, so that a thousand failures do not fill the memory with traces.
+/// What became of one of many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict<F> {
+    Fine,
+    /// It could not be tried.
+    LeftOut,
+    Failed(F),
+}
+
+/// What became of all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tally<F> {
+    pub(super) done: usize,
+    pub(super) left_out: usize,
+    pub(super) failed: usize,
+    /// The first that failed, by its index, whichever ended first.
+    pub(super) first: Option<(usize, F)>,
+}
+
+impl<F> Tally<F> {
+    fn add(&mut self, index: usize, verdict: Verdict<F>) {
+        self.done += 1;
+        match verdict {
+            Verdict::Fine => {}
+            Verdict::LeftOut => self.left_out += 1,
+            Verdict::Failed(found) => {
+                self.failed += 1;
+                if self.first.as_ref().is_none_or(|(first, _)| index < *first) {
+                    self.first = Some((index, found));
+                }
+            }
+        }
+    }
+}
+
+/// Judges many things on as many threads as wanted. All failures but the first are only counted, so that a thousand of
+/// them do not fill the memory with traces. Progress is told in order, to the last.
 pub(super) fn each<T: Sync, F: Send>(
     check: &Check,
     part: Part,
     all: &[T],
-    judge: impl Fn(&T) -> Option<F> + Sync,
-) -> Vec<(usize, F)> {
+    judge: impl Fn(&T) -> Verdict<F> + Sync,
+) -> Tally<F> {
     let next = AtomicUsize::new(0);
-    let done = AtomicUsize::new(0);
-    let found: Mutex<Vec<(usize, F)>> = Mutex::default();
+    let tally = Mutex::new(Tally { done: 0, left_out: 0, failed: 0, first: None });
     std::thread::scope(|scope| {
         for _ in 0..check.threads.min(all.len()) {
             scope.spawn(|| {
@@ -169,23 +202,18 @@ pub(super) fn each<T: Sync, F: Send>(
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     all.get(index).map(|one| (index, one))
                 } {
-                    let judged = judge(one);
-                    let failed = {
-                        let mut found = lock(&found);
-                        found.extend(judged.map(|judged| (index, judged)));
-                        found.len()
-                    };
-                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    let verdict = judge(one);
+                    let mut tally = lock(&tally);
+                    tally.add(index, verdict);
+                    // Told under the lock, so that nobody hears of the last before the last but one.
                     if let Some(tell) = &check.progress {
-                        tell(&Progress { part, done, total: all.len(), failed });
+                        tell(&Progress { part, done: tally.done, total: all.len(), failed: tally.failed });
                     }
                 }
             });
         }
     });
-    let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    found.sort_by_key(|(index, _)| *index);
-    found
+    tally.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Makes a failure as short as it gets, and tells its story.
@@ -236,3 +264,6 @@ fn judge_alone(check: &Check, course: &Course) -> Option<(Run, Vec<Violation>)> 
     let found = check.rules.judge(&check.rules.baseline(&first), &run);
     (!found.is_empty()).then_some((run, found))
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@
 use mainstay::{Kind, Scope};
 use serde_json::Value;
 
-use super::campaign::{each, finish};
+use super::campaign::{Verdict, each, finish};
 use super::check::Check;
 use super::fault::Faults;
 use super::report::{Part, Report, Row};
@@ -43,27 +43,24 @@ pub(super) fn run(check: &Check, definition: &Value, count: usize, report: &mut 
     let walk = spec_changes(definition, &start.object);
     report.left_out.extend(walk.untouched.iter().map(|why| format!("a change of {why}")));
     let scripts = walks(&start, &walk, count);
-    let judged = each(check, Part::SpecChanges, &scripts, |script| match straight(script) {
+    let tally = each(check, Part::SpecChanges, &scripts, |script| match straight(script) {
         Some(other) => match compare(check, script, &other) {
-            Ends::Same => None,
-            Ends::Refused => Some(None),
-            Ends::Other(found) => Some(Some(found)),
+            Ends::Same => Verdict::Fine,
+            Ends::Refused => Verdict::LeftOut,
+            Ends::Other(found) => Verdict::Failed(found),
         },
-        None => Some(None),
+        None => Verdict::LeftOut,
     });
-    let refused = judged.iter().filter(|(_, found)| found.is_none()).count();
-    if refused > 0 {
-        report.left_out.push(format!("{refused} changes of the spec that the server refuses"));
+    if tally.left_out > 0 {
+        report.left_out.push(format!("{} changes of the spec that the server refuses", tally.left_out));
     }
-    let mut failed: Vec<_> = judged.into_iter().filter_map(|(index, found)| Some((index, found?))).collect();
     report.rows.push(Row {
         part: Part::SpecChanges,
         worlds: 2 * scripts.len(),
         pruned: 0,
-        failed: failed.len(),
+        failed: tally.failed,
     });
-    if !failed.is_empty() {
-        let (index, found) = failed.swap_remove(0);
+    if let Some((index, found)) = tally.first {
         let course = Course { seed: 0, faults: Faults::default(), script: scripts[index].clone() };
         let judge = |course: &Course| match compare(check, &course.script, &straight(&course.script)?) {
             Ends::Other(found) => Some(*found),
