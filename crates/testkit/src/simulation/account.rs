@@ -105,3 +105,6 @@ fn has_only_dead_owners(state: &State, object: &Value) -> bool {
     };
     owners.is_some_and(|owners| !owners.is_empty() && !owners.iter().any(lives))
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,3 +70,6 @@ impl External {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,3 +87,6 @@ impl Rules {
             || self.kept.iter().any(|kept| kept == resource)
     }
 }
+
+#[cfg(test)]
+mod tests;

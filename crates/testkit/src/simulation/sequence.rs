@@ -86,3 +86,6 @@ impl Sequence {
         Some(waiting.remove(chosen))
     }
 }
+
+#[cfg(test)]
+mod tests;

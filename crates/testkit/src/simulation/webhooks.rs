@@ -46,3 +46,6 @@ impl WebhookTransport for Webhooks {
         Box::pin(async move { self.answer(url, &review) })
     }
 }
+
+#[cfg(test)]
+mod tests;
