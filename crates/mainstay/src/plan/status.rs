@@ -64,7 +64,11 @@ pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
     if let Some(namespace) = parent.key().namespace() {
         metadata["namespace"] = json!(namespace);
     }
-    let value = json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "status": desired});
+    let mut value = json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata});
+    // A status from which an apply takes the last field becomes null, which no schema allows; one that is not named goes.
+    if desired.as_object().is_none_or(|fields| !fields.is_empty()) {
+        value["status"] = desired;
+    }
     // A uid does not do: for a status the server takes all of the metadata from the object that is there, so that one of the
     // same name that was made anew would get the status of the old one.
     let precondition = Precondition::Unchanged {
