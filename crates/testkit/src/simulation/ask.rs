@@ -20,6 +20,8 @@ pub(super) enum Class {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ask {
     pub(super) verb: &'static str,
+    /// Method, path and query.
+    pub(super) text: String,
     pub(super) place: Place,
     /// The subresource.
     pub(super) part: String,
@@ -39,6 +41,7 @@ impl Ask {
     }
 
     fn read(cluster: &str, method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
+        let text = format!("{method} {uri}");
         let parts: Vec<&str> = uri.path().split('/').filter(|part| !part.is_empty()).collect();
         let (group, rest) = match parts.as_slice() {
             ["api", _, rest @ ..] => ("", rest),
@@ -60,6 +63,7 @@ impl Ask {
                 let place = Place::new(uri.path(), "", "").in_cluster(cluster);
                 return Self {
                     verb: "get",
+                    text,
                     place,
                     part: String::new(),
                     class: Class::Read,
@@ -95,7 +99,7 @@ impl Ask {
             && option("resourceVersion") == Some("0")
             && option("resourceVersionMatch") != Some("Exact");
         let place = Place::new(&resource, namespace, name).in_cluster(cluster);
-        Self { verb, place, part: part.to_owned(), class, takes_old }
+        Self { verb, text, place, part: part.to_owned(), class, takes_old }
     }
 }
 

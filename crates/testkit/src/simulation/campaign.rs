@@ -53,7 +53,7 @@ fn run_here(check: &Check) -> Report {
         took: began.elapsed(),
     };
     let baseline = check.rules.baseline(&first);
-    let found = first.remains.violations.clone();
+    let found = check.rules.judge_baseline(check.setup.subject.name(), &first);
     report.rows.push(Row {
         part: Part::Baseline,
         worlds: 1,
@@ -101,9 +101,10 @@ fn try_everything(check: &Check, baseline: &Baseline, passed: &[Passed], report:
         return compare_scripts(check, other, report);
     }
     let has_webhooks = !check.setup.webhooks.0.is_empty();
-    for family in &check.families {
+    for family in check.families.difference(&check.without) {
         let places = enumerate(*family, passed, has_webhooks);
         if *family == Family::WebhooksDown && !has_webhooks {
+            report.left_out.push(format!("{family}: the world has none"));
             continue;
         }
         let courses: Vec<Course> =
@@ -111,11 +112,11 @@ fn try_everything(check: &Check, baseline: &Baseline, passed: &[Passed], report:
         try_part(check, baseline, Part::Each(*family), &courses, places.pruned, report);
     }
     if check.seeds > 0 {
-        let families: Vec<Family> = if check.families.is_empty() {
-            Family::ALL.to_vec()
-        } else {
-            check.families.iter().copied().collect()
-        };
+        let wanted = |family: &Family| check.families.is_empty() || check.families.contains(family);
+        let families: Vec<Family> = Family::ALL
+            .into_iter()
+            .filter(|family| wanted(family) && !check.without.contains(family))
+            .collect();
         let combined = |seed| course(check, seed, combine(seed, passed, &families, has_webhooks));
         let courses: Vec<Course> = (1..=check.seeds).map(combined).collect();
         try_part(check, baseline, Part::Combinations, &courses, 0, report);
@@ -138,13 +139,26 @@ fn try_part(
     pruned: usize,
     report: &mut Report,
 ) {
+    let cut_short = AtomicUsize::new(0);
     let judge = |course: &Course| {
         let run = play(&check.setup, course);
-        let found = check.rules.judge(baseline, &run);
+        let mut found = check.rules.judge(baseline, &run);
+        // What was not reached in a combination may have been prevented by what came before it.
+        if part != Part::Combinations {
+            found.extend(run.unreached());
+        } else if run.unreached().is_some() {
+            cut_short.fetch_add(1, Ordering::Relaxed);
+        }
         if found.is_empty() { Verdict::Fine } else { Verdict::Failed((run, found)) }
     };
     let tally = each(check, part, courses, judge);
     report.rows.push(Row { part, worlds: courses.len(), pruned, failed: tally.failed });
+    let cut_short = cut_short.into_inner();
+    if cut_short > 0 {
+        report
+            .left_out
+            .push(format!("a fault or more in {cut_short} combinations, which another one prevented"));
+    }
     if let Some((index, (run, found))) = tally.first {
         report.failures.push(explain(check, part, courses[index].clone(), run, found));
     }
@@ -253,7 +267,7 @@ fn judge_alone(check: &Check, course: &Course) -> Option<(Run, Vec<Violation>)> 
     let quiet = Course { seed: 0, faults: Faults::default(), script: course.script.clone() };
     if course.faults.0.is_empty() && course.seed == 0 {
         let run = play(&check.setup, &quiet);
-        let found = run.remains.violations.clone();
+        let found = check.rules.judge_baseline(check.setup.subject.name(), &run);
         return (!found.is_empty()).then_some((run, found));
     }
     let first = play(&check.setup, &quiet);

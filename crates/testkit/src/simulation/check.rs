@@ -35,6 +35,8 @@ pub struct Check {
     pub(super) script: Script,
     pub(super) rules: Rules,
     pub(super) families: BTreeSet<Family>,
+    /// Families that are left out, whatever else is said.
+    pub(super) without: BTreeSet<Family>,
     pub(super) seeds: u64,
     pub(super) walk: Option<(Value, usize)>,
     pub(super) same_end_as: Option<Script>,
@@ -62,6 +64,7 @@ pub fn check(program: Program) -> Check {
         script: Script::new(),
         rules: Rules::default(),
         families: BTreeSet::new(),
+        without: BTreeSet::new(),
         seeds: 0,
         walk: None,
         same_end_as: None,
@@ -134,7 +137,8 @@ impl Check {
 
 /// What must be true.
 impl Check {
-    /// Something that must be true of every state that the world is ever in, checked after every change.
+    /// Something that must be true of every state that the world is ever in: asked after every change of anything but
+    /// leases and events, from the start of the programs on. An assertion in it that fails is an answer too.
     pub fn always(
         mut self,
         name: &str,
@@ -149,6 +153,13 @@ impl Check {
     /// not removed without faults too.
     pub fn keeps(mut self, kind: &Kind) -> Self {
         self.rules.kept.push(resource_of(kind.group(), kind.plural()));
+        self
+    }
+
+    /// The program may remove what the user made of this kind, because it has expired, say. Otherwise it loses it, with faults or
+    /// without.
+    pub fn may_remove(mut self, kind: &Kind) -> Self {
+        self.rules.removable.push(resource_of(kind.group(), kind.plural()));
         self
     }
 
@@ -227,10 +238,10 @@ impl Check {
         self
     }
 
-    /// All that was asked for but this family: an operator without leases, say, that changes something outside of the cluster
+    /// Never this family, neither alone nor in combinations: an operator without leases, say, that changes something outside of the cluster
     /// cannot be safe from a second one.
     pub fn but(mut self, family: Family) -> Self {
-        self.families.remove(&family);
+        self.without.insert(family);
         self
     }
 

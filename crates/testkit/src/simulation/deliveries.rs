@@ -28,7 +28,7 @@ impl Deliveries {
         let text = format!("{} event {place} {} {}", life.actor, event.kind, event.revision);
         stage.sequence.turn(&life, text).await;
         let since = Instant::now();
-        while Stage::lag_in(&life, &self.cluster).is_some_and(|lag| event.revision > lag) {
+        if Stage::lag_in(&life, &self.cluster).is_some_and(|lag| event.revision > lag) {
             stage.wait_for_sight().await;
         }
         if life.cannot_see(&resource) {

@@ -61,7 +61,8 @@ impl External {
         work: impl FnOnce() -> T,
     ) -> Result<T, ExternalError> {
         let place = Place::new("external", "", name);
-        let ask = Ask { verb, place, part: String::new(), class, takes_old: false };
+        let ask =
+            Ask { verb, text: format!("{verb} {name}"), place, part: String::new(), class, takes_old: false };
         let text = format!("{} {verb} external {name}", self.life.actor);
         let passed = self.stage.pass(&self.life, &ask, text, async { work() }, |_| 200).await;
         passed.map_err(|trouble| match trouble {

@@ -3,7 +3,7 @@
 //! Places at which the same thing would happen to the same world are tried once. An operator that dies after its third
 //! write and one that dies before its fourth leave the same state behind, if nobody changed anything in between.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,6 +13,8 @@ use super::record::Passed;
 /// How far time travel goes back.
 const TRAVEL_CHANGES_MAX: usize = 12;
 const HOUR_SECONDS: i64 = 3600;
+/// A question that is asked more often than this while nothing changes is asked by a loop.
+const SAME_QUESTIONS_MAX: usize = 3;
 
 /// What goes wrong, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,16 +97,18 @@ pub(super) struct Places {
 enum Same<'a> {
     /// The state of the world and the place in the script.
     World(usize, usize),
-    /// Those, and what is asked.
-    Asked(usize, usize, &'a str, &'a super::state::Place),
+    /// Those, and what is asked, for the how many-th time.
+    Asked(usize, usize, &'a str, usize),
     /// What is shown of a collection at the beginning of a watch.
-    Initial(usize, &'a str),
+    Initial(usize, &'a str, &'a str),
     /// Nothing: each is one of its own.
     Point(Point),
 }
 
 struct Gathering<'a> {
     places: Places,
+    /// How often a question was asked in the same world.
+    asked: BTreeMap<(usize, usize, &'a str), usize>,
     seen: BTreeSet<(Mishap, Same<'a>)>,
 }
 
@@ -120,7 +124,8 @@ impl<'a> Gathering<'a> {
 
 /// Every fault of a family, from what happens without faults.
 pub(super) fn enumerate(family: Family, passed: &[Passed], has_webhooks: bool) -> Places {
-    let mut gathering = Gathering { places: Places::default(), seen: BTreeSet::new() };
+    let mut gathering =
+        Gathering { places: Places::default(), asked: BTreeMap::new(), seen: BTreeSet::new() };
     let takes_old = passed.iter().any(|passed| passed.takes_old);
     let writes: Vec<&Passed> =
         passed.iter().filter(|passed| matches!(passed.point, Point::Write(_))).collect();
@@ -193,8 +198,12 @@ fn requests<'a>(gathering: &mut Gathering<'a>, passed: &'a Passed) {
         ],
         Point::Event(_) => &[],
     };
+    // The same question may be asked in two places of a program, which do different things with a refusal.
+    let asked = gathering.asked.entry((passed.changes_before, passed.step, &passed.asked)).or_default();
+    *asked += 1;
+    let time = (*asked).min(SAME_QUESTIONS_MAX);
     for mishap in mishaps {
-        let same = Same::Asked(passed.changes_before, passed.step, passed.verb, &passed.place);
+        let same = Same::Asked(passed.changes_before, passed.step, &passed.asked, time);
         gathering.add(*mishap, passed.point, same);
     }
 }
@@ -205,7 +214,7 @@ fn watches<'a>(gathering: &mut Gathering<'a>, passed: &'a Passed) {
     }
     for mishap in [Mishap::Hold, Mishap::Cut, Mishap::Repeat, Mishap::Expire, Mishap::Miss] {
         let same = if passed.initial {
-            Same::Initial(passed.step, &passed.place.resource)
+            Same::Initial(passed.step, &passed.place.cluster, &passed.place.resource)
         } else {
             Same::Point(passed.point)
         };
@@ -237,8 +246,8 @@ mod tests {
 
     fn passed(point: Point, step: usize, changes_before: usize, changes_after: usize) -> Passed {
         let place = Place::new("pods", "shop", "a");
-        let (verb, initial) = ("apply", false);
-        Passed { point, verb, place, step, changes_before, changes_after, takes_old: false, initial }
+        let (verb, asked, initial) = ("apply", "PATCH /api/v1/pods/a".to_owned(), false);
+        Passed { point, verb, asked, place, step, changes_before, changes_after, takes_old: false, initial }
     }
 
     fn check(family: Family, passed: &[Passed], expect: &Expect) {
@@ -274,18 +283,21 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_repeated_in_the_same_world_is_refused_once() {
+    fn a_request_that_is_repeated_for_ever_in_the_same_world_is_refused_a_few_times() {
         let places = enumerate(
             Family::Requests,
             &[
                 passed(Point::Read(1), 1, 10, 10),
                 passed(Point::Read(2), 1, 10, 10),
-                passed(Point::Read(3), 1, 11, 11),
+                passed(Point::Read(3), 1, 10, 10),
+                passed(Point::Read(4), 1, 10, 10),
+                passed(Point::Read(5), 1, 11, 11),
             ],
             false,
         );
         let reads: BTreeSet<Point> = places.faults.iter().map(|fault| fault.point).collect();
-        assert_eq!(reads, BTreeSet::from([Point::Read(1), Point::Read(3)]));
+        let tried = [Point::Read(1), Point::Read(2), Point::Read(3), Point::Read(5)];
+        assert_eq!(reads, BTreeSet::from(tried), "two places of a program may ask the same");
         assert_eq!(places.pruned, 5);
     }
 

@@ -95,6 +95,25 @@ impl fmt::Display for Point {
     }
 }
 
+impl Mishap {
+    /// Whether this can happen there.
+    pub fn can_befall(self, point: Point) -> bool {
+        match self {
+            Mishap::Hold | Mishap::Cut | Mishap::Repeat | Mishap::Expire | Mishap::Miss => {
+                matches!(point, Point::Event(_))
+            }
+            Mishap::Refuse(code) => code >= 400 && !matches!(point, Point::Event(_)),
+            Mishap::TooManyRequests | Mishap::Reset | Mishap::LoseAnswer => !matches!(point, Point::Event(_)),
+            Mishap::CrashBefore
+            | Mishap::CrashAfter
+            | Mishap::Travel(_)
+            | Mishap::TwoLeaders
+            | Mishap::Jump(_)
+            | Mishap::WebhookDown => !matches!(point, Point::Event(_)),
+        }
+    }
+}
+
 impl fmt::Display for Mishap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -183,7 +202,7 @@ fn parse(text: &str) -> Option<Fault> {
         ["webhooks", "down", "at"] => Mishap::WebhookDown,
         _ => return None,
     };
-    Some(Fault { mishap, point })
+    mishap.can_befall(point).then_some(Fault { mishap, point })
 }
 
 #[cfg(test)]
@@ -210,7 +229,8 @@ mod tests {
             Mishap::WebhookDown,
         ];
         for point in [Point::Write(3), Point::Read(1), Point::Event(12)] {
-            let faults = Faults(mishaps.iter().map(|mishap| Fault { mishap: *mishap, point }).collect());
+            let mishaps = mishaps.iter().filter(|mishap| mishap.can_befall(point));
+            let faults = Faults(mishaps.map(|mishap| Fault { mishap: *mishap, point }).collect());
             assert_eq!(faults.to_string().parse(), Ok(faults));
         }
         assert_eq!("nothing".parse(), Ok(Faults::default()));
@@ -219,6 +239,9 @@ mod tests {
     #[test]
     fn what_is_no_fault_is_refused_by_name() {
         for text in [
+            "hold write 1",
+            "answer 200 to write 1",
+            "crash after event 2",
             "",
             "crash",
             "crash after write",

@@ -32,9 +32,6 @@ use self::tree::{Mention, normal_tree};
 use super::ask::is_aside;
 use super::state::{Place, State};
 
-/// Namespaces in which the cluster keeps what it needs itself.
-const OWN_NAMESPACES: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
-
 /// One end state, normalised.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Normal {
@@ -63,7 +60,7 @@ pub(super) fn normalise(state: &State, ignored: &[Ignored]) -> Normal {
 
 fn is_compared(place: &Place) -> bool {
     let is_root_certificate = &*place.resource == "configmaps" && &*place.name == "kube-root-ca.crt";
-    !is_aside(&place.resource) && !OWN_NAMESPACES.contains(&&*place.namespace) && !is_root_certificate
+    !is_aside(&place.resource) && !is_root_certificate
 }
 
 impl Normal {

@@ -7,6 +7,8 @@ use super::normal::{Ignored, Normal, normalise};
 use super::violation::Violation;
 use super::world::Run;
 
+/// The user's name in traces.
+const USER: &str = "user";
 /// Kinds that hold what cannot be made anew.
 const DATA: [&str; 3] = ["persistentvolumeclaims", "persistentvolumes", "secrets"];
 
@@ -25,6 +27,8 @@ pub(super) struct Rules {
     pub(super) ignored: Vec<Ignored>,
     /// Resources that hold data, besides the usual ones.
     pub(super) kept: Vec<String>,
+    /// Resources of which the program may remove what the user made.
+    pub(super) removable: Vec<String>,
 }
 
 impl Rules {
@@ -34,6 +38,19 @@ impl Rules {
         let stages = |removals: Vec<&Removal>| removals.iter().map(|removal| removal.stage).collect();
         let removed = removed.map(|(what, removals)| (what, stages(removals))).collect();
         Baseline { normal: normalise(&run.end, &self.ignored), removed }
+    }
+
+    /// What is wrong with the run without faults: an operator has no business removing what the user made.
+    pub(super) fn judge_baseline(&self, subject: &str, run: &Run) -> Vec<Violation> {
+        let taken = run.remains.removals.iter().filter(|removal| {
+            let may = self.removable.iter().any(|resource| **resource == *removal.place.resource);
+            &*removal.maker == USER && &*removal.by.name == subject && !may
+        });
+        let lost = |removal: &Removal| Violation::Lost {
+            what: removal.place.to_string(),
+            by: removal.by.to_string(),
+        };
+        run.remains.violations.iter().cloned().chain(taken.map(lost)).collect()
     }
 
     /// What is wrong with a run.
@@ -80,7 +97,7 @@ impl Rules {
 
     fn is_kept(&self, removal: &Removal) -> bool {
         let resource = &*removal.place.resource;
-        &*removal.maker == "user"
+        &*removal.maker == USER
             || removal.had_finalizers
             || resource == "external"
             || DATA.contains(&resource)

@@ -8,6 +8,12 @@ thread_local! {
     static NOTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
+/// The words of a panic.
+pub(super) fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
+}
+
 /// Runs `work`, during which panics on this thread are noted. If `work` itself panics, so does this.
 pub(super) fn note_panics<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     static HOOK: Once = Once::new();

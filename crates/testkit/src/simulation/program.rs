@@ -79,7 +79,8 @@ pub fn operator_at(
 }
 
 /// Anything that uses a client: an operator written with kube's `Controller`, say. It is killed by dropping the future;
-/// tasks that it has spawned no longer reach the cluster from then on.
+/// tasks that it has spawned no longer reach the cluster from then on. What the closure itself holds outlives crashes and
+/// worlds, as no memory does: keep nothing in it.
 ///
 /// To be the same each time it must take time from tokio and [`Seat::clock`], and randomness from [`Seat::seed`].
 pub fn program<F>(name: &str, start: impl Fn(Seat) -> F + Send + Sync + 'static) -> Program

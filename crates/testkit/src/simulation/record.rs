@@ -1,6 +1,6 @@
 //! What a world remembers: the state as it is, everything that happened, and what the author's properties said to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -12,9 +12,10 @@ use tokio::time::Instant;
 use super::account::{Account, Removal, is_marked};
 use super::ask::{Ask, is_aside};
 use super::compare::differences;
-use super::fault::{Faults, Mishap, Point};
+use super::fault::{Fault, Faults, Mishap, Point};
 use super::life::Life;
 use super::lock;
+use super::panics::text_of;
 use super::stage::Stage;
 use super::state::{Place, State, resource_of};
 use super::trace::{Actor, Answer, Change, Entry, Trace, What};
@@ -32,6 +33,14 @@ pub(super) struct Property {
     pub(super) holds: Judgement,
 }
 
+impl Property {
+    /// Whether it holds, and why not. An assertion that fails in it is an answer too.
+    fn judge(&self, state: &State) -> Result<(), String> {
+        let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (self.holds)(state)));
+        judged.unwrap_or_else(|panic| Err(text_of(&*panic).to_owned()))
+    }
+}
+
 impl fmt::Debug for Property {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Property").field(&self.name).finish()
@@ -43,6 +52,8 @@ impl fmt::Debug for Property {
 pub(super) struct Passed {
     pub(super) point: Point,
     pub(super) verb: &'static str,
+    /// Method, path and query of a request.
+    pub(super) asked: String,
     pub(super) place: Place,
     /// How many steps of the script had begun.
     pub(super) step: usize,
@@ -60,6 +71,8 @@ pub(super) struct Passed {
 struct Inner {
     zero: Instant,
     faults: Faults,
+    /// Those of them that came about.
+    reached: BTreeSet<Fault>,
     properties: Arc<[Property]>,
     /// Programs run: before that, nothing happens that is worth telling.
     has_begun: bool,
@@ -89,6 +102,8 @@ struct Counts {
     changes: usize,
     by_subject: Vec<String>,
     sent_by_subject: Vec<String>,
+    /// What it has sent since the last change that counts, renewals of leases left out.
+    in_vain: usize,
 }
 
 /// See the [module](self).
@@ -102,6 +117,8 @@ pub(super) struct Remains {
     pub(super) passed: Vec<Passed>,
     pub(super) removals: Vec<Removal>,
     pub(super) violations: Vec<Violation>,
+    /// Faults that never came about.
+    pub(super) unreached: Vec<Fault>,
 }
 
 impl Record {
@@ -110,6 +127,7 @@ impl Record {
         Self(Mutex::new(Inner {
             zero: now,
             faults,
+            reached: BTreeSet::new(),
             properties,
             has_begun: false,
             entries: Vec::new(),
@@ -149,7 +167,10 @@ impl Record {
     /// What goes wrong at a point.
     pub(super) fn mishaps(&self, point: Option<Point>) -> Vec<(Mishap, Point)> {
         let Some(point) = point else { return Vec::new() };
-        lock(&self.0).faults.at(point).map(|mishap| (mishap, point)).collect()
+        let inner = &mut *lock(&self.0);
+        let found: Vec<_> = inner.faults.at(point).map(|mishap| (mishap, point)).collect();
+        inner.reached.extend(found.iter().map(|(mishap, point)| Fault { mishap: *mishap, point: *point }));
+        found
     }
 
     pub(super) fn note(&self, actor: &Actor, what: What) {
@@ -169,6 +190,7 @@ impl Record {
             inner.passed.push(Passed {
                 point,
                 verb: ask.verb,
+                asked: ask.text.clone(),
                 place: ask.place.clone(),
                 step: inner.step,
                 changes_before: changes,
@@ -177,6 +199,7 @@ impl Record {
                 initial: false,
             });
             if matches!(point, Point::Write(_)) {
+                inner.counts.in_vain += 1;
                 inner.counts.sent_by_subject.push(format!("{} {}", ask.verb, ask.place));
             }
         }
@@ -206,6 +229,7 @@ impl Record {
             inner.passed.push(Passed {
                 point: *point,
                 verb: event,
+                asked: String::new(),
                 place: place.clone(),
                 step: inner.step,
                 changes_before: changes,
@@ -237,8 +261,9 @@ impl Record {
     /// The main cluster's revision before the last so many changes.
     pub(super) fn revision_before(&self, changes: usize) -> u64 {
         let inner = lock(&self.0);
-        let index = inner.revisions.len().saturating_sub(changes + 1);
-        inner.revisions.get(index).copied().unwrap_or_default()
+        let first = inner.revisions.first().map_or(0, |first| first.saturating_sub(1));
+        let kept = inner.revisions.len().saturating_sub(changes);
+        kept.checked_sub(1).and_then(|last| inner.revisions.get(last)).copied().unwrap_or(first)
     }
 
     pub(super) fn external(&self, name: &str) -> Option<Value> {
@@ -293,6 +318,11 @@ impl Record {
         lock(&self.0).last_change.elapsed()
     }
 
+    /// How many writes the operator under test has sent since anything changed.
+    pub(super) fn sent_in_vain(&self) -> usize {
+        lock(&self.0).counts.in_vain
+    }
+
     /// Waiting for quiet begins anew.
     pub(super) fn stir(&self) {
         lock(&self.0).last_change = Instant::now();
@@ -344,6 +374,13 @@ impl Record {
             passed: std::mem::take(&mut inner.passed),
             removals: inner.account.take(),
             violations: std::mem::take(&mut inner.violations),
+            unreached: inner
+                .faults
+                .0
+                .iter()
+                .filter(|fault| !inner.reached.contains(fault))
+                .copied()
+                .collect(),
         }
     }
 }
@@ -371,19 +408,20 @@ impl Inner {
         self.account.keep(&self.state, self.stage, &place, &actor, before, after);
         if !aside {
             self.counts.changes += 1;
+            self.counts.in_vain = 0;
             self.last_change = Instant::now();
             if is_subject {
                 self.counts.by_subject.push(format!("{place}: {change}"));
             }
         }
         self.note(&actor, What::Changed { place, change });
-        if aside {
+        if aside || !self.has_begun {
             return;
         }
         for property in self.properties.clone().iter() {
             let known = |violation: &Violation| matches!(violation, Violation::Property { name, .. } if *name == property.name);
             if !self.violations.iter().any(known)
-                && let Err(why) = (property.holds)(&self.state)
+                && let Err(why) = property.judge(&self.state)
             {
                 self.violations.push(Violation::Property { name: property.name.clone(), why });
             }

@@ -131,12 +131,12 @@ pub(super) fn namespace_of(object: &Value) -> &str {
 impl Step {
     fn code(&self) -> String {
         let call = match &self.action {
-            Action::Create(object) => format!(".create(json!({object}))"),
+            Action::Create(object) => format!(".create({})", value_code(object)),
             Action::Patch { kind, key, patch } => {
-                format!(".patch(&{}, \"{key}\", json!({patch}))", kind_code(kind))
+                format!(".patch(&{}, \"{key}\", {})", kind_code(kind), value_code(patch))
             }
             Action::PatchStatus { kind, key, patch } => {
-                format!(".patch_status(&{}, \"{key}\", json!({patch}))", kind_code(kind))
+                format!(".patch_status(&{}, \"{key}\", {})", kind_code(kind), value_code(patch))
             }
             Action::Delete { kind, key } => format!(".delete(&{}, \"{key}\")", kind_code(kind)),
             Action::Wait(time) => format!(".wait(Duration::from_millis({}))", time.as_millis()),
@@ -144,6 +144,30 @@ impl Step {
         let cluster = if self.cluster == MAIN { String::new() } else { format!(".on({:?})", self.cluster) };
         let at_once = if self.settles { "" } else { ".at_once()" };
         format!("{call}{cluster}{at_once}")
+    }
+}
+
+/// A value as Rust code. The macro cannot take everything that JSON can.
+fn value_code(value: &Value) -> String {
+    let text = value.to_string();
+    let odd = |text: &str| {
+        text.len() > 2000 || text.contains("\\u") || text.contains("\\b") || text.contains("\\f")
+    };
+    if odd(&text) || has_large_number(value) {
+        format!("serde_json::from_str(r##\"{text}\"##).unwrap()")
+    } else {
+        format!("json!({text})")
+    }
+}
+
+fn has_large_number(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            number.as_i64().is_none_or(|number| i32::try_from(number).is_err()) && !number.is_f64()
+        }
+        Value::Array(items) => items.iter().any(has_large_number),
+        Value::Object(fields) => fields.values().any(has_large_number),
+        _ => false,
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 use std::time::Duration;
 
 use mainstay_apiserver::ApiServer;
@@ -133,7 +132,11 @@ impl Stage {
             _ => {}
         }
         let made = self.serve(life, work).await;
-        self.record.answered(entry, Answer::Status(code(&made)));
+        let told = match code(&made) {
+            0 => Answer::None,
+            code => Answer::Status(code),
+        };
+        self.record.answered(entry, told);
         match outcome {
             Some(Mishap::CrashAfter) => self.die(life).await,
             Some(Mishap::LoseAnswer) => {
@@ -158,10 +161,7 @@ impl Stage {
             self.record.serving(Some(life));
             let polled = work.as_mut().poll(context);
             self.record.serving(None);
-            match polled {
-                Poll::Pending if life.is_dead() => Poll::Pending,
-                polled => polled,
-            }
+            polled
         })
         .await
     }
@@ -211,6 +211,8 @@ impl Stage {
     /// Everything can be seen again.
     pub(super) fn release(&self) {
         self.record.see();
+        // The server may catch up before the program has started on it.
+        lock(&self.next_lag).take();
         for life in lock(&self.lives).values() {
             life.see_again();
         }

@@ -64,7 +64,7 @@ fn matters(entry: &Entry) -> bool {
     let tells = |place: &Place| !is_aside(&place.resource);
     match &entry.what {
         What::Asked { verb: "get" | "list" | "watch", answer, place, .. } => {
-            tells(place) && !matches!(answer, Answer::Status(code) if (200..300).contains(code) || *code == 0)
+            tells(place) && !matches!(answer, Answer::Status(code) if (200..300).contains(code))
         }
         What::Asked { place, .. } | What::Changed { place, .. } => tells(place),
         What::Told { fate, .. } => *fate != Fate::Delivered,

@@ -12,7 +12,7 @@ use super::state::Place;
 pub struct Actor {
     /// Its name.
     pub name: Arc<str>,
-    /// 1 for the first start, and one more with each start after it; 0 for the user and the server.
+    /// 1 for the first start, and one more with each start after it; 0 for the server itself.
     pub incarnation: u32,
 }
 
@@ -43,7 +43,7 @@ pub enum What {
     Crashed,
     /// The program came to its end by itself.
     Ended {
-        /// How: `Ok`, or the text of a panic.
+        /// How: in words.
         how: String,
     },
     /// A request was sent, and answered or not.
@@ -95,7 +95,7 @@ pub enum What {
     },
     /// Nothing has changed for a while.
     Settled,
-    /// All programs are started once more, to see that they find nothing to do.
+    /// The operator under test is started once more, to see that it finds nothing to do.
     SecondPass,
 }
 

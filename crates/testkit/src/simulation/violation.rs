@@ -47,6 +47,11 @@ pub enum Violation {
         /// How.
         how: String,
     },
+    /// A fault never came about: the program does not do the same again, or the numbers are those of another script.
+    Unreached {
+        /// What.
+        faults: String,
+    },
     /// The server refused what the user did.
     Refused {
         /// The script's step.
@@ -67,6 +72,7 @@ impl Violation {
             Violation::SecondPass { .. } => "second pass",
             Violation::Lost { .. } => "lost",
             Violation::Ended { .. } => "ended",
+            Violation::Unreached { .. } => "unreached",
             Violation::Refused { .. } => "refused",
         }
     }
@@ -93,6 +99,7 @@ impl fmt::Display for Violation {
             Violation::SecondPass { writes } => write!(f, "a further pass writes again:{}", list(writes)),
             Violation::Lost { what, by } => write!(f, "lost: {what}, removed by {by}"),
             Violation::Ended { program, how } => write!(f, "{program} ended: {how}"),
+            Violation::Unreached { faults } => write!(f, "this never came about: {faults}"),
             Violation::Refused { step, why } => {
                 write!(f, "the server refused the user's step ({step}): {why}")
             }

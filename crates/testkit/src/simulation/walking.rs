@@ -114,7 +114,7 @@ fn find_start(check: &Check, definition: &Value) -> Option<Start> {
     Some(Start { kind, object: object.clone(), script: Script { steps: steps[..=index].to_vec() } })
 }
 
-/// Every script of the walk: each change, each change and back, and sequences.
+/// Every script of the walk: each change, each change and back, sequences, and sequences and back.
 fn walks(start: &Start, walk: &SpecWalk, count: usize) -> Vec<Script> {
     let name = match start.object.pointer("/metadata/namespace").and_then(Value::as_str) {
         Some(namespace) => {
@@ -136,7 +136,10 @@ fn walks(start: &Start, walk: &SpecWalk, count: usize) -> Vec<Script> {
                 .get(*index)
                 .map_or_else(|| script.clone(), |change| then(script.clone(), &change.patch))
         });
-        scripts.push(script);
+        let last = sequence.iter().filter_map(|index| walk.changes.get(*index));
+        let last = last.fold(start.object.clone(), |object, change| merged(&object, &change.patch));
+        let back = then(script.clone(), &patch_between(&last, &start.object));
+        scripts.extend([script, back]);
     }
     scripts
 }

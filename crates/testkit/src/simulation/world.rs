@@ -19,7 +19,7 @@ use super::external::External;
 use super::fault::Faults;
 use super::life::Life;
 use super::lock;
-use super::panics::note_panics;
+use super::panics::{note_panics, text_of};
 use super::program::{Program, Seat};
 use super::record::{Property, Record, Remains, Witness};
 use super::script::{Action, Script, Step};
@@ -36,6 +36,9 @@ use super::wire::Wire;
 const RESTART: Duration = Duration::from_secs(1);
 /// How long a user who does not know that something is held back waits before the next step.
 const IMPATIENCE: Duration = Duration::from_secs(5);
+
+/// Who has sent more writes than this while nothing changed at all goes round in circles.
+const SENT_IN_VAIN_MAX: usize = 200;
 
 /// What is the same in all runs of a check.
 #[derive(Clone)]
@@ -73,6 +76,16 @@ pub(super) struct Run {
     pub(super) end: State,
 }
 
+impl Run {
+    /// The faults that never came about, if there are any.
+    pub(super) fn unreached(&self) -> Option<Violation> {
+        let faults = Faults(self.remains.unreached.clone());
+        // A run that was cut short had no time for them.
+        (!faults.0.is_empty() && self.remains.violations.is_empty())
+            .then(|| Violation::Unreached { faults: faults.to_string() })
+    }
+}
+
 /// Runs a world from its beginning to its end.
 pub(super) fn play(setup: &Setup, course: &Course) -> Run {
     // Libraries that programs use take their chance from here: kube's waits before a watch is tried again, for one.
@@ -85,9 +98,10 @@ pub(super) fn play(setup: &Setup, course: &Course) -> Run {
         runtime.block_on(async { World::make(setup, course).await.run(course).await })
     });
     for how in panics {
-        let known = |violation: &Violation| matches!(violation, Violation::Ended { how: known, .. } if known.contains(&how));
+        let known = |violation: &Violation| violation.to_string().contains(&how);
         if !run.remains.violations.iter().any(known) {
-            let program = format!("a handler of {}", setup.subject.name());
+            let names = setup.beside.iter().map(Program::name).chain([setup.subject.name()]);
+            let program = format!("a task of {}", names.collect::<Vec<_>>().join(" or "));
             run.remains.violations.push(Violation::Ended { program, how: format!("it panicked: {how}") });
         }
     }
@@ -230,6 +244,10 @@ impl World {
                 return true;
             } else if blind {
                 stage.release();
+            } else if stage.record.sent_in_vain() > SENT_IN_VAIN_MAX {
+                let last = format!("{} writes that changed nothing", stage.record.sent_in_vain());
+                stage.record.violate(Violation::Unsettled { last });
+                return false;
             } else {
                 stage.record.note(self.user.actor(), What::Settled);
                 return true;
@@ -329,11 +347,6 @@ impl Ground {
             sleep(RESTART).await;
         }
     }
-}
-
-fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
 }
 
 #[cfg(test)]

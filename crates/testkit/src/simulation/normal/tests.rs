@@ -288,9 +288,12 @@ fn what_the_cluster_keeps_for_itself_is_left_out() {
             ("external bucket", json!({"owner": ONE, "at": "2024-01-01T00:00:00Z"})),
         ],
         &expect![[r#"
+            configmaps kube-node-lease/info: {}
+            configmaps kube-public/info: {}
             configmaps shop/web: {"of":"<uid of pods kube-system/dns>"}
             customresourcedefinitions.apiextensions.k8s.io x: {"spec":{}}
             external bucket: {"at":"<time>","owner":"<uid of pods kube-system/dns>"}
+            pods kube-system/dns: {"metadata":{"uid":"<uid of pods kube-system/dns>"}}
         "#]],
     );
 }
