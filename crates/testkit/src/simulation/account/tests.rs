@@ -13,12 +13,12 @@ struct Book {
 impl Book {
     /// Somebody writes an object, or removes it.
     fn write(&mut self, who: &str, name: &str, object: Option<Value>) {
-        let place = place(name);
+        let (place, object) = (place(name), object.map(Arc::new));
         let before = match &object {
-            Some(object) => self.state.objects.insert(place.clone(), Arc::new(object.clone())),
+            Some(object) => self.state.objects.insert(place.clone(), Arc::clone(object)),
             None => self.state.objects.remove(&place),
         };
-        self.account.keep(&self.state, self.stage, &place, &actor(who), before.as_deref(), object.as_ref());
+        self.account.keep(&self.state, self.stage, &place, &actor(who), before.as_deref(), object.as_deref());
     }
 
     fn make(&mut self, who: &str, name: &str) {
