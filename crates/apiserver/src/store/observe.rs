@@ -5,8 +5,9 @@ use super::{CollectionId, Event, Fate};
 /// Sees every change of every object, whoever makes it: clients, garbage collection, the server itself.
 /// For simulations, which judge each state that a cluster is ever in.
 pub trait Observer: Send + Sync + 'static {
-    /// Called right after a change was made and before anybody is answered or told, in the order of revisions
-    /// if all requests come from one thread. Other requests may be going on, so it must not wait.
+    /// Called right after a change was made and before it is answered; in the order of revisions, and before any watch
+    /// delivers it, if everything runs on one thread. With a directory, the change is not durable yet. Other requests may be going
+    /// on, so it must not wait.
     fn committed(&self, change: &Change<'_>);
 }
 

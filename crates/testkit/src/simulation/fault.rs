@@ -98,18 +98,11 @@ impl fmt::Display for Point {
 impl Mishap {
     /// Whether this can happen there.
     pub fn can_befall(self, point: Point) -> bool {
+        let is_event = matches!(point, Point::Event(_));
         match self {
-            Mishap::Hold | Mishap::Cut | Mishap::Repeat | Mishap::Expire | Mishap::Miss => {
-                matches!(point, Point::Event(_))
-            }
-            Mishap::Refuse(code) => code >= 400 && !matches!(point, Point::Event(_)),
-            Mishap::TooManyRequests | Mishap::Reset | Mishap::LoseAnswer => !matches!(point, Point::Event(_)),
-            Mishap::CrashBefore
-            | Mishap::CrashAfter
-            | Mishap::Travel(_)
-            | Mishap::TwoLeaders
-            | Mishap::Jump(_)
-            | Mishap::WebhookDown => !matches!(point, Point::Event(_)),
+            Mishap::Hold | Mishap::Cut | Mishap::Repeat | Mishap::Expire | Mishap::Miss => is_event,
+            Mishap::Refuse(code) => code >= 400 && !is_event,
+            _ => !is_event,
         }
     }
 }

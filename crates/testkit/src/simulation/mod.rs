@@ -80,7 +80,7 @@ mod walk;
 mod walking;
 mod webhooks;
 mod wire;
-mod workloads;
+pub mod workloads;
 mod world;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

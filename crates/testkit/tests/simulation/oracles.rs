@@ -52,7 +52,7 @@ fn who_removes_what_the_user_made_loses_it_without_faults_too() {
         program("eater", |seat| async move {
             loop {
                 let _ = secrets(seat.client()).delete("mine", &DeleteParams::default()).await;
-                sleep(Duration::from_secs(60)).await;
+                sleep(Duration::from_mins(1)).await;
             }
         })
     };
