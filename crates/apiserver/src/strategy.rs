@@ -61,6 +61,14 @@ pub(crate) fn default(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// Fills in what is left out of the outcome of a server-side apply.
+pub(crate) fn default_applied(kind: &Kind, object: &mut Value) {
+    match &kind.nature {
+        Nature::Builtin(_) => default(kind, object),
+        Nature::Custom(_) => schema::apply_defaults_to_applied(object, kind.schema()),
+    }
+}
+
 /// Drops what a creator may not say and sets what the server says.
 pub(crate) fn prepare_create(kind: &Kind, object: &mut Value, env: &Env<'_>) {
     match &kind.nature {

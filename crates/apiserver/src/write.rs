@@ -217,7 +217,7 @@ async fn propose(
             let mut new = applied(server, call, options, part, Some(live), wanted, *force)?;
             incoming::check_patched_name(call, &new)?;
             incoming::fit(kind, &mut new).map_err(ApiError::bad_request)?;
-            strategy::default(kind, &mut new);
+            strategy::default_applied(kind, &mut new);
             return Ok((new, !given.is_empty()));
         }
     };

@@ -11,8 +11,25 @@ use serde_json::{Map, Value};
 /// A `null` where the schema is not nullable counts as absent: it is replaced by the default, or removed
 /// if there is none. (In a list, where removing would shift the others, it stays and fails validation.)
 pub(crate) fn apply_defaults(value: &mut Value, schema: &Schema) {
+    default_value(value, schema, Nulls::Dropped);
+}
+
+/// The same for the outcome of a server-side apply, in which a `null` without a default stays: an apply that takes the last
+/// field out of an object that it names leaves one, and validation has its say on it.
+pub(crate) fn apply_defaults_to_applied(value: &mut Value, schema: &Schema) {
+    default_value(value, schema, Nulls::Kept);
+}
+
+/// What becomes of a `null` where the schema is not nullable and has no default.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    Dropped,
+    Kept,
+}
+
+fn default_value(value: &mut Value, schema: &Schema, nulls: Nulls) {
     match value {
-        Value::Object(map) => default_map(map, schema),
+        Value::Object(map) => default_map(map, schema, nulls),
         Value::Array(items) => {
             let Some(item_schema) = &schema.items else { return };
             for item in items {
@@ -22,16 +39,17 @@ pub(crate) fn apply_defaults(value: &mut Value, schema: &Schema) {
                 {
                     *item = default.clone();
                 }
-                apply_defaults(item, item_schema);
+                default_value(item, item_schema, nulls);
             }
         }
         _ => {}
     }
 }
 
-fn default_map(map: &mut Map<String, Value>, schema: &Schema) {
+fn default_map(map: &mut Map<String, Value>, schema: &Schema, nulls: Nulls) {
     map.retain(|name, value| {
         !value.is_null()
+            || nulls == Nulls::Kept
             || schema_of(schema, name).is_none_or(|field| field.nullable || field.default.is_some())
     });
     for (name, property) in &schema.properties {
@@ -50,7 +68,7 @@ fn default_map(map: &mut Map<String, Value>, schema: &Schema) {
         {
             *value = default.clone();
         }
-        apply_defaults(value, field);
+        default_value(value, field, nulls);
     }
 }
 

@@ -28,7 +28,7 @@ mod tests;
 
 // The facade: what the rest of the server uses of custom kinds' schemas.
 pub(crate) use coerce::{Malformed, fit};
-pub(crate) use defaults::apply_defaults;
+pub(crate) use defaults::{apply_defaults, apply_defaults_to_applied};
 pub(crate) use openapi::{PublishedKind, model_name, publish};
 pub(crate) use prune::prune;
 pub(crate) use read::read;
