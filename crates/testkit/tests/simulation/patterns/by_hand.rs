@@ -13,7 +13,7 @@ use kube::runtime::reflector::{Store, reflector, store};
 use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
-use mainstay_testkit::simulation::{ExternalError, Failure, Part, Report, Violation};
+use mainstay_testkit::simulation::{ExternalError, Failure, Part, Program, Report, Violation, program};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -153,6 +153,27 @@ pub(super) async fn create<K: Known>(client: &Client, object: &K) -> kube::Resul
         Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
         other => other.map(drop),
     }
+}
+
+/// A program that makes a pass whenever parents or children have changed, and again if it failed.
+pub(super) fn on_changes<Parent: Known, Child: Known, F>(
+    name: &str,
+    pass: impl Fn(Client) -> F + Clone + Send + Sync + 'static,
+) -> Program
+where
+    F: Future<Output = kube::Result<()>> + Send,
+{
+    program(name, move |seat| {
+        let pass = pass.clone();
+        async move {
+            let client = seat.client();
+            let mut due = Due::on(vec![changes::<Parent>(&client), changes::<Child>(&client)]);
+            loop {
+                due.wait().await;
+                due.done(&pass(client.clone()).await);
+            }
+        }
+    })
 }
 
 /// Deletes an object; that it is gone already is no error.

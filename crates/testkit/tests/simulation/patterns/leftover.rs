@@ -5,25 +5,19 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Client, ResourceExt as _};
-use mainstay_testkit::simulation::{Check, Part, Program, Violation, program};
+use mainstay_testkit::simulation::{Check, Part, Program, Violation};
 use serde_json::json;
 
-use super::by_hand::{Due, changes, create, delete, found_in, list, object};
+use super::by_hand::{create, delete, found_in, list, object, on_changes};
 use super::paints::{Paint, check_paint, definition};
 
 /// Each Paint gets a Secret, and a second one to spare if it asks for it.
 fn operator(fix: bool) -> Program {
-    program("spares", move |seat| async move {
-        let client = seat.client();
-        let mut due = Due::on(vec![changes::<Paint>(&client), changes::<Secret>(&client)]);
-        loop {
-            due.wait().await;
-            due.done(&pass(&client, fix).await);
-        }
-    })
+    on_changes::<Paint, Secret, _>("spares", move |client| pass(client, fix))
 }
 
-async fn pass(client: &Client, fix: bool) -> kube::Result<()> {
+async fn pass(client: Client, fix: bool) -> kube::Result<()> {
+    let client = &client;
     let secrets = list::<Secret>(client).await?;
     let exists = |name: &str| secrets.iter().any(|secret| secret.name_any() == name);
     for paint in list::<Paint>(client).await? {

@@ -5,25 +5,19 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Client, ResourceExt as _};
-use mainstay_testkit::simulation::{Check, Part, Program, Violation, program};
+use mainstay_testkit::simulation::{Check, Part, Program, Violation};
 use serde_json::json;
 
-use super::by_hand::{Due, changes, create, found_in, list, object, patch};
+use super::by_hand::{create, found_in, list, object, on_changes, patch};
 use super::paints::{Paint, check_paint, definition};
 
 /// Each Paint gets a Secret that tells how much of it a coat takes.
 fn operator(fix: bool) -> Program {
-    program("coats", move |seat| async move {
-        let client = seat.client();
-        let mut due = Due::on(vec![changes::<Paint>(&client), changes::<Secret>(&client)]);
-        loop {
-            due.wait().await;
-            due.done(&pass(&client, fix).await);
-        }
-    })
+    on_changes::<Paint, Secret, _>("coats", move |client| pass(client, fix))
 }
 
-async fn pass(client: &Client, fix: bool) -> kube::Result<()> {
+async fn pass(client: Client, fix: bool) -> kube::Result<()> {
+    let client = &client;
     let secrets = list::<Secret>(client).await?;
     for paint in list::<Paint>(client).await? {
         let coats = if fix { paint.spec.coats.max(1) } else { paint.spec.coats };

@@ -6,24 +6,18 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Client, ResourceExt as _};
 use mainstay::Kind;
-use mainstay_testkit::simulation::{Family, Part, Program, Script, check, program};
+use mainstay_testkit::simulation::{Family, Part, Program, Script, check};
 use serde_json::json;
 
-use super::by_hand::{Due, changes, create, end_state, found_in, list, object, paint, patch};
+use super::by_hand::{create, end_state, found_in, list, object, on_changes, paint, patch};
 
 /// Each ConfigMap gets a Secret with its colour.
 fn operator(fix: bool) -> Program {
-    program("colours", move |seat| async move {
-        let client = seat.client();
-        let mut due = Due::on(vec![changes::<ConfigMap>(&client), changes::<Secret>(&client)]);
-        loop {
-            due.wait().await;
-            due.done(&pass(&client, fix).await);
-        }
-    })
+    on_changes::<ConfigMap, Secret, _>("colours", move |client| pass(client, fix))
 }
 
-async fn pass(client: &Client, fix: bool) -> kube::Result<()> {
+async fn pass(client: Client, fix: bool) -> kube::Result<()> {
+    let client = &client;
     let secrets = list::<Secret>(client).await?;
     for parent in list::<ConfigMap>(client).await? {
         let name = parent.name_any();

@@ -5,26 +5,20 @@
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Client, ResourceExt as _};
-use mainstay_testkit::simulation::{Check, Family, Part, Program, Script, check, program};
+use mainstay_testkit::simulation::{Check, Family, Part, Program, Script, check};
 use serde_json::json;
 
-use super::by_hand::{Due, changes, create, end_state, found_in, list, object, paint, patch};
+use super::by_hand::{create, end_state, found_in, list, object, on_changes, paint, patch};
 
 const GATE: &str = "https://gate.example.com/check";
 
 /// Each ConfigMap gets a Secret, unless that is refused.
 fn operator(fix: bool) -> Program {
-    program("pairs", move |seat| async move {
-        let client = seat.client();
-        let mut due = Due::on(vec![changes::<ConfigMap>(&client), changes::<Secret>(&client)]);
-        loop {
-            due.wait().await;
-            due.done(&pass(&client, fix).await);
-        }
-    })
+    on_changes::<ConfigMap, Secret, _>("pairs", move |client| pass(client, fix))
 }
 
-async fn pass(client: &Client, fix: bool) -> kube::Result<()> {
+async fn pass(client: Client, fix: bool) -> kube::Result<()> {
+    let client = &client;
     let secrets = list::<Secret>(client).await?;
     for parent in list::<ConfigMap>(client).await? {
         let name = parent.name_any();
