@@ -92,3 +92,23 @@ fn a_status_that_comes_first_does_not_say_that_all_is_well_before_it_is() {
     let plan = world.plan(&response("b").status_first());
     assert_eq!(plan.steps.iter().map(|step| step.action).collect::<Vec<_>>(), [Action::Create], "{plan}");
 }
+
+#[test]
+fn fields_without_content_that_the_server_adds_are_not_fought() {
+    let live = |extra: Value| {
+        world(apply()).parent(|parent| {
+            parent["status"] = json!({"phase": "Up", "observedGeneration": 3, "extra": extra});
+        })
+    };
+    let response = with_status(json!({"phase": "Up"}));
+    assert!(live(json!(null)).plan(&response).is_settled());
+    assert!(live(json!({})).plan(&response).is_settled());
+    assert!(!live(json!({"a": 1})).plan(&response).is_settled(), "what has content goes");
+}
+
+#[test]
+fn a_status_is_written_to_the_version_that_it_was_decided_on() {
+    let plan = world(apply()).plan(&with_status(json!({"phase": "Up"})));
+    let precondition = &plan.steps[0].body.precondition;
+    assert!(matches!(precondition, Precondition::Unchanged { .. }), "{precondition:?}");
+}
