@@ -113,11 +113,11 @@ fn try_everything(check: &Check, baseline: &Baseline, passed: &[Passed], report:
     }
     if check.seeds > 0 {
         let wanted = |family: &Family| check.families.is_empty() || check.families.contains(family);
-        let families: Vec<Family> = Family::ALL
-            .into_iter()
-            .filter(|family| wanted(family) && !check.without.contains(family))
-            .collect();
-        let combined = |seed| course(check, seed, combine(seed, passed, &families, has_webhooks));
+        let families = Family::ALL.into_iter();
+        let families = families.filter(|family| wanted(family) && !check.without.contains(family));
+        let all: Vec<_> =
+            families.flat_map(|family| enumerate(family, passed, has_webhooks).faults).collect();
+        let combined = |seed| course(check, seed, combine(seed, &all));
         let courses: Vec<Course> = (1..=check.seeds).map(combined).collect();
         try_part(check, baseline, Part::Combinations, &courses, 0, report);
     }

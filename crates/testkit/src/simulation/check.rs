@@ -12,7 +12,7 @@ use super::fault::Faults;
 use super::normal::Ignored;
 use super::oracle::Rules;
 use super::program::Program;
-use super::record::Property;
+use super::property::Property;
 use super::report::{Progress, Report};
 use super::script::Script;
 use super::state::{MAIN, State, resource_of};

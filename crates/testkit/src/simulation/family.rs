@@ -47,9 +47,7 @@ impl Family {
         Family::ClockJumps,
         Family::WebhooksDown,
     ];
-}
 
-impl Family {
     /// Its name as one word, for a command line: `crash-points`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -93,7 +91,7 @@ pub(super) struct Places {
 }
 
 /// What makes two places the same, besides the mishap.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Same<'a> {
     /// The state of the world and the place in the script.
     World(usize, usize),
@@ -114,7 +112,9 @@ struct Gathering<'a> {
 
 impl<'a> Gathering<'a> {
     fn add(&mut self, mishap: Mishap, point: Point, same: Same<'a>) {
-        if self.seen.insert((mishap, same)) {
+        // To what is left behind, dying after a write and dying before the next are one.
+        let kind = if mishap == Mishap::CrashAfter { Mishap::CrashBefore } else { mishap };
+        if self.seen.insert((kind, same)) {
             self.places.faults.push(Fault { mishap, point });
         } else {
             self.places.pruned += 1;
@@ -127,35 +127,35 @@ pub(super) fn enumerate(family: Family, passed: &[Passed], has_webhooks: bool) -
     let mut gathering =
         Gathering { places: Places::default(), asked: BTreeMap::new(), seen: BTreeSet::new() };
     let takes_old = passed.iter().any(|passed| passed.takes_old);
-    let writes: Vec<&Passed> =
-        passed.iter().filter(|passed| matches!(passed.point, Point::Write(_))).collect();
-    let last_write_of =
-        |step: usize| writes.iter().rev().find(|write| write.step == step).map(|write| write.point);
+    let writes = passed.iter().filter(|passed| matches!(passed.point, Point::Write(_)));
+    let last_writes: BTreeMap<usize, Point> = writes.map(|write| (write.step, write.point)).collect();
     for passed in passed {
         let before = Same::World(passed.changes_before, passed.step);
+        let after = Same::World(passed.changes_after, passed.step);
         let is_write = matches!(passed.point, Point::Write(_));
         match family {
-            Family::CrashPoints if is_write => crash_points(&mut gathering, passed),
+            Family::CrashPoints if is_write => {
+                gathering.add(Mishap::CrashBefore, passed.point, before);
+                gathering.add(Mishap::CrashAfter, passed.point, after);
+            }
             Family::Requests => requests(&mut gathering, passed),
             Family::Watches => watches(&mut gathering, passed),
             Family::TimeTravel if is_write => {
                 // Restarts come at any time; the most there is to go wrong is when a step is done, and after a delete.
-                let matters =
-                    last_write_of(passed.step) == Some(passed.point) || passed.verb.starts_with("delete");
+                let is_last = last_writes.get(&passed.step) == Some(&passed.point);
+                let matters = is_last || passed.verb.starts_with("delete");
                 // Who never reads from a cache of the server's can only be told late.
                 let far = if takes_old { TRAVEL_CHANGES_MAX.min(passed.changes_after) } else { 1 };
                 if matters {
                     for changes in 1..=far {
-                        let mishap = Mishap::Travel(changes);
-                        gathering.add(mishap, passed.point, Same::World(passed.changes_after, passed.step));
+                        gathering.add(Mishap::Travel(changes), passed.point, after);
                     }
                 }
             }
             Family::TwoLeaders if is_write => gathering.add(Mishap::TwoLeaders, passed.point, before),
             Family::ClockJumps if is_write => {
-                let again = Same::World(passed.changes_before, passed.step);
                 gathering.add(Mishap::Jump(HOUR_SECONDS), passed.point, before);
-                gathering.add(Mishap::Jump(-HOUR_SECONDS), passed.point, again);
+                gathering.add(Mishap::Jump(-HOUR_SECONDS), passed.point, before);
             }
             Family::WebhooksDown if is_write && has_webhooks => {
                 gathering.add(Mishap::WebhookDown, passed.point, before);
@@ -164,19 +164,6 @@ pub(super) fn enumerate(family: Family, passed: &[Passed], has_webhooks: bool) -
         }
     }
     gathering.places
-}
-
-fn crash_points<'a>(gathering: &mut Gathering<'a>, passed: &'a Passed) {
-    // The two are the same mishap to what is left behind, so both are looked up as one.
-    for (mishap, changes) in
-        [(Mishap::CrashBefore, passed.changes_before), (Mishap::CrashAfter, passed.changes_after)]
-    {
-        if gathering.seen.insert((Mishap::CrashBefore, Same::World(changes, passed.step))) {
-            gathering.places.faults.push(Fault { mishap, point: passed.point });
-        } else {
-            gathering.places.pruned += 1;
-        }
-    }
 }
 
 fn requests<'a>(gathering: &mut Gathering<'a>, passed: &'a Passed) {
@@ -222,11 +209,9 @@ fn watches<'a>(gathering: &mut Gathering<'a>, passed: &'a Passed) {
     }
 }
 
-/// Several things that go wrong in one run, from a seed.
-pub(super) fn combine(seed: u64, passed: &[Passed], families: &[Family], has_webhooks: bool) -> Faults {
+/// Several of these things in one run, from a seed.
+pub(super) fn combine(seed: u64, all: &[Fault]) -> Faults {
     let mut rng = fastrand::Rng::with_seed(seed);
-    let all: Vec<Fault> =
-        families.iter().flat_map(|family| enumerate(*family, passed, has_webhooks).faults).collect();
     if all.is_empty() {
         return Faults::default();
     }
@@ -332,7 +317,9 @@ mod tests {
     fn the_same_seed_combines_the_same_faults() {
         let points: Vec<Passed> =
             (1..30).map(|number| passed(Point::Write(number), 1, number, number + 1)).collect();
-        let combined = |seed| combine(seed, &points, &Family::ALL, true);
+        let all: Vec<Fault> =
+            Family::ALL.into_iter().flat_map(|family| enumerate(family, &points, true).faults).collect();
+        let combined = |seed| combine(seed, &all);
         assert_eq!(combined(7), combined(7));
         assert!((1..100).any(|seed| combined(seed).0.len() > 2));
         assert!((1..100).all(|seed| !combined(seed).0.is_empty()));

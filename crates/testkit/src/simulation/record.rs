@@ -1,51 +1,22 @@
 //! What a world remembers: the state as it is, everything that happened, and what the author's properties said to it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mainstay_apiserver::Observer;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::account::{Account, Removal, is_marked};
+use super::account::{Account, Removal};
 use super::ask::{Ask, is_aside};
-use super::compare::differences;
+use super::describe::describe;
 use super::fault::{Fault, Faults, Mishap, Point};
 use super::life::Life;
 use super::lock;
-use super::panics::text_of;
-use super::stage::Stage;
-use super::state::{Place, State, resource_of};
-use super::trace::{Actor, Answer, Change, Entry, Trace, What};
+use super::property::Property;
+use super::state::{MAIN, Place, State};
+use super::trace::{Actor, Answer, Entry, Trace, What};
 use super::violation::Violation;
-
-/// How many fields of a change are told.
-const FIELDS_MAX: usize = 6;
-
-type Judgement = Arc<dyn Fn(&State) -> Result<(), String> + Send + Sync>;
-
-/// Something that must be true of every state that a world is ever in.
-#[derive(Clone)]
-pub(super) struct Property {
-    pub(super) name: String,
-    pub(super) holds: Judgement,
-}
-
-impl Property {
-    /// Whether it holds, and why not. An assertion that fails in it is an answer too.
-    fn judge(&self, state: &State) -> Result<(), String> {
-        let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (self.holds)(state)));
-        judged.unwrap_or_else(|panic| Err(text_of(&*panic).to_owned()))
-    }
-}
-
-impl fmt::Debug for Property {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Property").field(&self.name).finish()
-    }
-}
 
 /// A point that the operator under test has passed, and what the world was like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,22 +117,16 @@ impl Record {
         }))
     }
 
-    pub(super) fn next_write(&self) -> Point {
-        let inner = &mut *lock(&self.0);
-        inner.counts.writes += 1;
-        Point::Write(inner.counts.writes)
-    }
-
-    pub(super) fn next_read(&self) -> Point {
-        let inner = &mut *lock(&self.0);
-        inner.counts.reads += 1;
-        Point::Read(inner.counts.reads)
-    }
-
-    pub(super) fn next_event(&self) -> Point {
-        let inner = &mut *lock(&self.0);
-        inner.counts.events += 1;
-        Point::Event(inner.counts.events)
+    /// The point of the next request or event of the operator under test.
+    pub(super) fn next(&self, kind: fn(usize) -> Point) -> Point {
+        let counts = &mut lock(&self.0).counts;
+        let count = match kind(0) {
+            Point::Write(_) => &mut counts.writes,
+            Point::Read(_) => &mut counts.reads,
+            Point::Event(_) => &mut counts.events,
+        };
+        *count += 1;
+        kind(*count)
     }
 
     /// What goes wrong at a point.
@@ -186,18 +151,9 @@ impl Record {
     pub(super) fn asked(&self, actor: &Actor, ask: &Ask, point: Option<Point>) -> usize {
         let inner = &mut *lock(&self.0);
         if let Some(point) = point {
-            let changes = inner.counts.changes;
-            inner.passed.push(Passed {
-                point,
-                verb: ask.verb,
-                asked: ask.text.clone(),
-                place: ask.place.clone(),
-                step: inner.step,
-                changes_before: changes,
-                changes_after: changes,
-                takes_old: ask.takes_old,
-                initial: false,
-            });
+            let passed = inner.pass(point, ask.verb, &ask.place);
+            passed.asked.clone_from(&ask.text);
+            passed.takes_old = ask.takes_old;
             if matches!(point, Point::Write(_)) {
                 inner.counts.in_vain += 1;
                 inner.counts.sent_by_subject.push(format!("{} {}", ask.verb, ask.place));
@@ -225,18 +181,7 @@ impl Record {
     pub(super) fn told(&self, actor: &Actor, what: What, initial: bool) {
         let inner = &mut *lock(&self.0);
         if let What::Told { point: Some(point), event, place, .. } = &what {
-            let changes = inner.counts.changes;
-            inner.passed.push(Passed {
-                point: *point,
-                verb: event,
-                asked: String::new(),
-                place: place.clone(),
-                step: inner.step,
-                changes_before: changes,
-                changes_after: changes,
-                takes_old: false,
-                initial,
-            });
+            inner.pass(*point, event, place).initial = initial;
         }
         inner.note(actor, what);
     }
@@ -264,6 +209,20 @@ impl Record {
         let first = inner.revisions.first().map_or(0, |first| first.saturating_sub(1));
         let kept = inner.revisions.len().saturating_sub(changes);
         kept.checked_sub(1).and_then(|last| inner.revisions.get(last)).copied().unwrap_or(first)
+    }
+
+    /// A cluster's object is this now, or gone.
+    pub(super) fn committed(&self, place: Place, after: Option<Value>, revision: u64) {
+        let inner = &mut *lock(&self.0);
+        let after = after.map(Arc::new);
+        let before = match &after {
+            Some(after) => inner.state.objects.insert(place.clone(), Arc::clone(after)),
+            None => inner.state.objects.remove(&place),
+        };
+        if &*place.cluster == MAIN && !is_aside(&place.resource) {
+            inner.revisions.push(revision);
+        }
+        inner.changed(place, before.as_deref(), after.as_deref());
     }
 
     pub(super) fn external(&self, name: &str) -> Option<Value> {
@@ -369,23 +328,35 @@ impl Record {
     /// Everything, when the world has ended.
     pub(super) fn take(&self) -> Remains {
         let inner = &mut *lock(&self.0);
+        let faults = inner.faults.0.iter().copied();
+        let unreached = faults.filter(|fault| !inner.reached.contains(fault)).collect();
         Remains {
             trace: Trace(std::mem::take(&mut inner.entries)),
             passed: std::mem::take(&mut inner.passed),
             removals: inner.account.take(),
             violations: std::mem::take(&mut inner.violations),
-            unreached: inner
-                .faults
-                .0
-                .iter()
-                .filter(|fault| !inner.reached.contains(fault))
-                .copied()
-                .collect(),
+            unreached,
         }
     }
 }
 
 impl Inner {
+    /// The operator under test passes a point.
+    fn pass(&mut self, point: Point, verb: &'static str, place: &Place) -> &mut Passed {
+        let changes = self.counts.changes;
+        self.passed.push_mut(Passed {
+            point,
+            verb,
+            asked: String::new(),
+            place: place.clone(),
+            step: self.step,
+            changes_before: changes,
+            changes_after: changes,
+            takes_old: false,
+            initial: false,
+        })
+    }
+
     fn note(&mut self, actor: &Actor, what: What) {
         if !self.has_begun {
             return;
@@ -432,64 +403,4 @@ impl Inner {
 /// The server itself: garbage collection, namespaces.
 pub(super) fn server() -> Actor {
     Actor { name: "server".into(), incarnation: 0 }
-}
-
-fn describe(before: Option<&Value>, after: Option<&Value>, values: bool, aside: bool) -> Change {
-    let (before, after) = match (before, after) {
-        (None, _) => return Change::Created,
-        (Some(_), None) => return Change::Removed,
-        (Some(before), Some(after)) => (before, after),
-    };
-    if is_marked(after) && !is_marked(before) {
-        return Change::Marked;
-    }
-    if aside {
-        return Change::Updated(Vec::new());
-    }
-    let noise = [
-        "metadata.resourceVersion",
-        "metadata.generation",
-        r#"metadata.annotations["mainstay.dev/applied"]"#,
-    ];
-    let found = differences(before, after).into_iter().filter(|found| !noise.contains(&found.path.as_str()));
-    let mut fields: Vec<String> = found.map(|found| found.render(values)).collect();
-    if fields.len() > FIELDS_MAX {
-        let rest = fields.split_off(FIELDS_MAX).len();
-        fields.push(format!("and {rest} more"));
-    }
-    Change::Updated(fields)
-}
-
-/// Tells the record of one cluster's changes.
-pub(super) struct Witness {
-    pub(super) cluster: Arc<str>,
-    /// The stage holds the server that holds this.
-    pub(super) stage: Weak<Stage>,
-}
-
-impl Observer for Witness {
-    fn committed(&self, change: &mainstay_apiserver::Change<'_>) {
-        let Some(stage) = self.stage.upgrade() else { return };
-        let resource = resource_of(change.group, change.resource);
-        let place = Place::new(&resource, change.namespace, change.name).in_cluster(&self.cluster);
-        let inner = &mut *lock(&stage.record.0);
-        let after = change.after.and_then(read).map(Arc::new);
-        let before = match &after {
-            Some(after) => inner.state.objects.insert(place.clone(), Arc::clone(after)),
-            None => inner.state.objects.remove(&place),
-        };
-        if &*self.cluster == super::state::MAIN && !is_aside(&resource) {
-            inner.revisions.push(change.revision);
-        }
-        inner.changed(place, before.as_deref(), after.as_deref());
-    }
-}
-
-/// An object without what is only bookkeeping.
-fn read(json: &[u8]) -> Option<Value> {
-    let mut object: Value = serde_json::from_slice(json).ok()?;
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-    }
-    Some(object)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ pub(super) struct Stage {
     /// Rung when what was hidden can be seen again.
     released: Notify,
     /// Whether history is forgotten then.
-    forgets: Mutex<bool>,
+    forgets: AtomicBool,
     webhooks_down_until: Mutex<Option<Instant>>,
     /// The lag of the next incarnation of the operator under test.
     next_lag: Mutex<Option<u64>>,
@@ -68,7 +69,7 @@ impl Stage {
             lives: Mutex::default(),
             wishes,
             released: Notify::new(),
-            forgets: Mutex::default(),
+            forgets: AtomicBool::new(false),
             webhooks_down_until: Mutex::default(),
             next_lag: Mutex::default(),
         }
@@ -107,8 +108,8 @@ impl Stage {
     ) -> Result<T, Trouble> {
         self.sequence.turn(life, text.clone()).await;
         let point = match ask.class {
-            Class::Write if life.is_subject => Some(self.record.next_write()),
-            Class::Read if life.is_subject => Some(self.record.next_read()),
+            Class::Write if life.is_subject => Some(self.record.next(Point::Write)),
+            Class::Read if life.is_subject => Some(self.record.next(Point::Read)),
             _ => None,
         };
         let mut outcome = None;
@@ -205,7 +206,7 @@ impl Stage {
     /// Nothing of a resource is seen until the end of blindness, and then only what is left.
     pub(super) fn hide(&self, life: &Life, resource: &str) {
         life.hide(resource);
-        *lock(&self.forgets) = true;
+        self.forgets.store(true, Ordering::Relaxed);
     }
 
     /// Everything can be seen again.
@@ -216,7 +217,7 @@ impl Stage {
         for life in lock(&self.lives).values() {
             life.see_again();
         }
-        if std::mem::take(&mut *lock(&self.forgets)) {
+        if self.forgets.swap(false, Ordering::Relaxed) {
             self.forget_history();
         }
         self.released.notify_waiters();
@@ -230,7 +231,7 @@ impl Stage {
 
     /// The point of the next event that the operator under test is told.
     pub(super) fn next_event(&self, life: &Life) -> Option<Point> {
-        life.is_subject.then(|| self.record.next_event())
+        life.is_subject.then(|| self.record.next(Point::Event))
     }
 
     /// A life's view of a cluster's revision, if it lags behind. Only the main cluster does.

@@ -4,7 +4,6 @@
 //! faults give the same trace.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -21,7 +20,8 @@ use super::life::Life;
 use super::lock;
 use super::panics::{note_panics, text_of};
 use super::program::{Program, Seat};
-use super::record::{Property, Record, Remains, Witness};
+use super::property::Property;
+use super::record::{Record, Remains};
 use super::script::{Action, Script, Step};
 use super::sequence::Sequence;
 use super::stage::{Stage, Wish};
@@ -31,6 +31,7 @@ use super::user::User;
 use super::violation::Violation;
 use super::webhooks::{Answers, Webhooks};
 use super::wire::Wire;
+use super::witness::Witness;
 
 /// How long a program takes to be started again.
 const RESTART: Duration = Duration::from_secs(1);
@@ -120,7 +121,7 @@ struct Ground {
     stage: Arc<Stage>,
     servers: BTreeMap<String, ApiServer>,
     clock: WorldClock,
-    incarnations: Mutex<BTreeMap<Arc<str>, AtomicU32>>,
+    incarnations: Mutex<BTreeMap<Arc<str>, u32>>,
 }
 
 impl World {
@@ -286,9 +287,9 @@ impl Ground {
     /// A new incarnation.
     fn life(&self, name: &str, is_subject: bool, lag: Option<u64>) -> Arc<Life> {
         let mut incarnations = lock(&self.incarnations);
-        let count = incarnations.entry(name.into()).or_default();
-        let incarnation = count.fetch_add(1, Ordering::Relaxed) + 1;
-        let actor = Actor { name: name.into(), incarnation };
+        let incarnation = incarnations.entry(name.into()).or_default();
+        *incarnation += 1;
+        let actor = Actor { name: name.into(), incarnation: *incarnation };
         let life = Arc::new(Life::new(actor, is_subject, self.clock.another(), lag));
         self.stage.enter(&life);
         life

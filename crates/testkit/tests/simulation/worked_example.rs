@@ -9,8 +9,11 @@ const DOCUMENT: &str = include_str!("../../../../docs/simulation.md");
 
 /// What should exist for an App: a Deployment of its image.
 fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
+    deployment(request, &json!({"name": "app", "image": request.parent_json()["spec"]["image"]}))
+}
+
+fn deployment(request: &SyncRequest, container: &Value) -> Result<SyncResponse, Error> {
     let labels = json!({"app": request.name()});
-    let container = json!({"name": "app", "image": request.parent_json()["spec"]["image"]});
     SyncResponse::new().with_child(json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -23,21 +26,8 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
 }
 
 fn corrected(request: &SyncRequest) -> Result<SyncResponse, Error> {
-    let labels = json!({"app": request.name()});
-    let container = json!({
-        "name": "app",
-        "image": request.parent_json()["spec"]["image"],
-        "imagePullPolicy": "IfNotPresent",
-    });
-    SyncResponse::new().with_child(json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": request.name()},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
-    }))
+    let image = &request.parent_json()["spec"]["image"];
+    deployment(request, &json!({"name": "app", "image": image, "imagePullPolicy": "IfNotPresent"}))
 }
 
 fn apps(sync: fn(&SyncRequest) -> Result<SyncResponse, Error>) -> Program {

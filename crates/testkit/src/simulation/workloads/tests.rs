@@ -3,7 +3,7 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::simulation::record::Property;
+use crate::simulation::property::Property;
 use crate::simulation::world::{Course, Run, Setup, play};
 use crate::simulation::{Change, Fault, MAIN, Mishap, Point, Script, State, What};
 

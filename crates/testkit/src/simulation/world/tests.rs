@@ -178,6 +178,28 @@ fn the_clock_of_the_operator_alone_jumps() {
 }
 
 #[test]
+fn a_clock_that_jumped_shows_another_time_than_the_servers() {
+    let clerk = super::super::program("clerk", |seat| async move {
+        let api: kube::Api<ConfigMap> = kube::Api::default_namespaced(seat.client());
+        for name in ["before", "after"] {
+            let stamp = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+                "data": {"now": seat.clock().now().to_string()}});
+            let stamp = serde_json::from_value(stamp).unwrap();
+            let _ = api.create(&kube::api::PostParams::default(), &stamp).await;
+        }
+        std::future::pending::<()>().await;
+    });
+    let faults = "clock +3600s at write 1".parse().unwrap();
+    let run = play(&setup(clerk), &Course { seed: 0, faults, script: Script::new() });
+    let wrong_by = |name: &str| {
+        let stamp = run.end.get(&Kind::of::<ConfigMap>(), "default", name).unwrap();
+        let time = |value: &Value| value.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+        time(&stamp["data"]["now"]).duration_since(time(&stamp["metadata"]["creationTimestamp"])).as_secs()
+    };
+    assert_eq!((wrong_by("before"), wrong_by("after")), (0, 3600));
+}
+
+#[test]
 fn who_panics_is_found_out() {
     let subject = operator("pairs", |operator| {
         operator.namespace("default").controller(Controller::of::<ConfigMap>().owns::<Secret>().sync(
