@@ -1,7 +1,7 @@
 //! The bug of `docs/simulation.md`: found in an example of ours, and told there as it is told here.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use mainstay::{Controller, Error, SyncRequest, SyncResponse};
+use mainstay::{Controller, Error, Kind, Scope, SyncRequest, SyncResponse};
 use mainstay_testkit::simulation::{Check, Family, Fault, Part, Program, Script, Violation, check, operator};
 use serde_json::{Value, json};
 
@@ -36,8 +36,8 @@ fn apps(sync: fn(&SyncRequest) -> Result<SyncResponse, Error>) -> Program {
     })
 }
 
-fn app() -> mainstay::Kind {
-    mainstay::Kind::new("example.com/v1", "App", "apps", mainstay::Scope::Namespaced)
+fn app() -> Kind {
+    Kind::new("example.com/v1", "App", "apps", Scope::Namespaced)
 }
 
 fn definition() -> Value {
@@ -75,6 +75,33 @@ fn the_bug_is_found_and_told_as_the_document_has_it() {
     let told: String =
         report.to_string().lines().map(|line| format!("    {line}\n").replace("    \n", "\n")).collect();
     assert!(DOCUMENT.contains(told.trim_end()), "docs/simulation.md does not have this:\n{told}");
+}
+
+/// The code that the story ends with, as it is printed.
+#[rustfmt::skip]
+fn pasted(program: Program) -> Check {
+    check(program).given(definition())
+    .script(
+        Script::new()
+            .create(json!({"apiVersion":"example.com/v1","kind":"App","metadata":{"name":"shop"},"spec":{"image":"example.com/shop:1"}}))
+            .patch(&Kind::new("example.com/v1", "App", "apps", Scope::Namespaced), "default/shop", json!({"spec":{"image":"e"}})),
+    )
+    .same_end_as(
+        Script::new()
+            .create(json!({"apiVersion":"example.com/v1","kind":"App","metadata":{"name":"shop"},"spec":{"image":"e"}})),
+    )
+}
+
+#[test]
+fn the_code_that_is_printed_compiles_and_shows_it_again() {
+    let told = |line: &str| DOCUMENT.lines().any(|told| told.trim() == line);
+    let source = include_str!("worked_example.rs");
+    let start = source.find("fn pasted").expect("the code is here");
+    let printed = source[start..].lines().skip(2).take_while(|line| *line != "}").map(str::trim);
+    assert!(printed.clone().count() > 8 && printed.clone().all(told), "the document has other code");
+    let report = pasted(apps(sync)).report();
+    assert!(matches!(report.failures[0].violations[..], [Violation::WayThere { .. }]), "{report}");
+    pasted(apps(corrected)).run();
 }
 
 #[test]
