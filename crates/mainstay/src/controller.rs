@@ -31,6 +31,8 @@ pub(crate) struct Options {
     pub(crate) resync: Option<Duration>,
     pub(crate) history: usize,
     pub(crate) prune: Vec<String>,
+    pub(crate) until_gone: bool,
+    pub(crate) writes_parents: bool,
 }
 
 impl Default for Options {
@@ -41,6 +43,8 @@ impl Default for Options {
             resync: None,
             history: 3,
             prune: Vec::new(),
+            until_gone: false,
+            writes_parents: false,
         }
     }
 }
@@ -185,6 +189,20 @@ impl ControllerBuilder {
         self
     }
 
+    /// The handler may [set fields](crate::SyncResponse::with_parent) of its parents, [delete](crate::SyncResponse::delete_parent) them, or
+    /// [take finalizers](crate::SyncResponse::let_go) off them. Part of the printed [`ClusterRole`](crate::Operator::rbac).
+    pub fn writes_parents(mut self) -> Self {
+        self.options.writes_parents = true;
+        self
+    }
+
+    /// Calls the handler also for parents that are being deleted, until they are gone. No children are made, changed or deleted
+    /// for these. Parents that wait for a [finalizer](Self::finalize) are that one's.
+    pub fn until_gone(mut self) -> Self {
+        self.options.until_gone = true;
+        self
+    }
+
     /// The controller, with its handler.
     pub fn sync(self, handler: impl Handler) -> Controller {
         self.with(AnyHandler::Plain(Arc::new(handler)))
@@ -211,6 +229,7 @@ pub struct ChildKind {
     pub(crate) adopt: Option<Adopt>,
     pub(crate) orphan: bool,
     pub(crate) metadata_only: bool,
+    pub(crate) unowned: bool,
     pub(crate) prune: Vec<String>,
 }
 
@@ -236,6 +255,7 @@ impl ChildKind {
             adopt: None,
             orphan: false,
             metadata_only: false,
+            unowned: false,
             prune: Vec::new(),
         }
     }
@@ -263,6 +283,14 @@ impl ChildKind {
     /// Leaves these children in place when their parent is deleted: they are released instead. Puts a finalizer on parents.
     pub fn orphan_on_delete(mut self) -> Self {
         self.orphan = true;
+        self
+    }
+
+    /// Creates these when they are missing and leaves them alone ever after: they have no owner, are neither changed nor deleted, and
+    /// outlive the parent. A namespaced parent can have cluster-scoped ones. The handler [asks](crate::SyncRequest::get) for
+    /// them to see them.
+    pub fn unowned(mut self) -> Self {
+        self.unowned = true;
         self
     }
 

@@ -94,6 +94,9 @@ impl Rbac {
         if controller.needs_finalizer() {
             self.allow_kind(parent, &["patch"]);
         }
+        if controller.options.writes_parents {
+            self.allow_kind(parent, &["patch", "delete"]);
+        }
         if !controller.children.is_empty() {
             // Children refer to their parent with blockOwnerDeletion, which is guarded by this where that is enforced.
             self.allow(parent, "/finalizers", &["update"]);
@@ -111,6 +114,10 @@ impl Rbac {
 
     fn allow_child(&mut self, child: &ChildKind) {
         // An apply that creates needs both verbs.
+        if child.unowned {
+            self.allow_kind(&child.kind, &["get", "list", "watch", "create", "patch"]);
+            return;
+        }
         self.allow_kind(&child.kind, &["get", "list", "watch", "create", "patch", "delete"]);
         if matches!(child.strategy, Strategy::Replace) {
             self.allow_kind(&child.kind, &["update"]);

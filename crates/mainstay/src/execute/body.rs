@@ -17,11 +17,17 @@ pub(super) fn uid_of(body: &Body) -> &str {
 
 /// The bytes that are sent.
 pub(super) fn render_body(action: Action, body: &Body) -> Vec<u8> {
-    if action == Action::Delete {
-        let options = json!({
+    if matches!(action, Action::Delete | Action::End) {
+        let mut options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions",
             "preconditions": {"uid": uid_of(body)}, "propagationPolicy": "Background",
         });
+        if let Precondition::Unchanged { resource_version, .. } = &body.precondition {
+            options["preconditions"]["resourceVersion"] = json!(resource_version);
+        }
+        if action == Action::End {
+            options["gracePeriodSeconds"] = json!(0);
+        }
         return options.to_string().into_bytes();
     }
     let more: &[(&str, &str)] = match &body.precondition {

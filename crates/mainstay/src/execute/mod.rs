@@ -121,7 +121,7 @@ impl Executor<'_> {
                 ("apply", Method::PATCH, format!("{path}/status?fieldManager={manager}&force=true"), APPLY)
             }
             Action::Replace => ("update", Method::PUT, format!("{path}?fieldManager={manager}"), JSON),
-            Action::Delete => ("delete", Method::DELETE, path, JSON),
+            Action::Delete | Action::End => ("delete", Method::DELETE, path, JSON),
             Action::Release | Action::AddFinalizer | Action::RemoveFinalizer => {
                 ("patch", Method::PATCH, format!("{path}?fieldManager={manager}"), MERGE)
             }
@@ -139,14 +139,17 @@ impl Executor<'_> {
         memory: &mut Memory,
     ) -> Outcome {
         let kind = &step.object.kind;
-        if step.action == Action::Delete {
+        if matches!(step.action, Action::Delete | Action::End) {
             if let Some(object) = self.known(step) {
                 tell(self.wrote, kind, write.deleted(&object, answer));
             }
             return Outcome::Done;
         }
         tell(self.wrote, kind, write.written(answer));
-        if matches!(step.action, Action::Create | Action::Apply | Action::Replace | Action::WriteStatus) {
+        // What is remembered of a parent is about its status.
+        let teaches =
+            matches!(step.action, Action::Create | Action::Apply | Action::Replace | Action::WriteStatus);
+        if teaches && step.reason != Reason::ParentDiffers {
             let live = read_values(answer);
             memory.learn(&live, &step.body.value, rules);
             if step.action == Action::WriteStatus {

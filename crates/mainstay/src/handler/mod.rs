@@ -23,6 +23,7 @@ pub use error::{Error, ErrorKind};
 pub use related::Related;
 pub(crate) use related::{Answers, Lookup, RecordedQuestion};
 pub use request::SyncRequest;
+pub(crate) use response::Over;
 pub use response::{Finalized, SyncResponse};
 
 /// Decides what should exist for one parent.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::related::{Answers, Lookup, Related};
 use super::{Children, Error, TypedChildren};
 use crate::cache::Object;
-use crate::kind::{Key, Kind, Scope};
+use crate::kind::{Key, Kind, ObjectRef, Scope};
 use crate::snapshot::Snapshot;
 
 /// A consistent snapshot of one parent and all of its children, the operator's own latest writes included. Cheap to
@@ -59,6 +59,17 @@ impl SyncRequest {
     /// The parent, as JSON.
     pub fn parent_json(&self) -> &Value {
         self.0.parent.get_or_init(|| self.object().value())
+    }
+
+    /// The parent, as plans and answers name it.
+    pub fn reference(&self) -> ObjectRef {
+        self.0.snapshot.parent_ref()
+    }
+
+    /// Whether the parent is being deleted. Handlers see such parents only if their controller
+    /// [asks for it](crate::ControllerBuilder::until_gone).
+    pub fn is_deleting(&self) -> bool {
+        self.object().is_deleting()
     }
 
     /// The parent's kind.

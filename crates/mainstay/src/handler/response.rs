@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Error;
 use crate::events::Event;
+use crate::kind::ObjectRef;
 
 /// The desired state of one parent: its status and all of its children.
 ///
@@ -21,6 +22,21 @@ pub struct SyncResponse {
     pub(crate) requeue_after: Option<Duration>,
     pub(crate) status_first: bool,
     pub(crate) events: Vec<Event>,
+    /// Fields that the parent itself shall have. Null: none.
+    pub(crate) parent: Value,
+    pub(crate) over: Option<Over>,
+    pub(crate) released: Vec<ObjectRef>,
+    /// Finalizers that shall be taken off.
+    pub(crate) let_go: Vec<(ObjectRef, String)>,
+}
+
+/// How a parent that is over goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// As when a user deletes it.
+    Deleted,
+    /// At once.
+    Ended,
 }
 
 impl SyncResponse {
@@ -85,6 +101,44 @@ impl SyncResponse {
     /// counted, not written anew.
     pub fn with_event(mut self, event: Event) -> Self {
         self.events.push(event);
+        self
+    }
+
+    /// Sets fields of the parent itself, by server-side apply: an annotation, a field of the spec that its controller fills in. They
+    /// are compared as a child's are; those that are no longer named stay as they are. The controller must
+    /// [say](crate::ControllerBuilder::writes_parents) that it does this.
+    ///
+    /// # Errors
+    /// If it cannot be serialised.
+    pub fn with_parent(mut self, fields: impl Serialize) -> Result<Self, Error> {
+        self.parent = serde_json::to_value(fields).map_err(Error::terminal)?;
+        Ok(self)
+    }
+
+    /// Deletes the parent, if it is unchanged: it has expired, say. The status is written before; nothing else of the answer is
+    /// done. The controller must [say](crate::ControllerBuilder::writes_parents) that it does this.
+    pub fn delete_parent(mut self) -> Self {
+        self.over = Some(Over::Deleted);
+        self
+    }
+
+    /// [`delete_parent`](Self::delete_parent) without a grace period. For kinds that are deleted gracefully, as Pods are, and parents
+    /// whose grace is [over](crate::ControllerBuilder::until_gone).
+    pub fn end_parent(mut self) -> Self {
+        self.over = Some(Over::Ended);
+        self
+    }
+
+    /// Takes the parent's reference off a child, which is then nobody's and stays. It must not be among the children of the answer.
+    pub fn release(mut self, child: ObjectRef) -> Self {
+        self.released.push(child);
+        self
+    }
+
+    /// Takes a finalizer off a child, even one that is being deleted, or off the parent itself. With
+    /// [`status_first`](Self::status_first) this happens only once the status is written: what has been counted may go.
+    pub fn let_go(mut self, object: ObjectRef, finalizer: &str) -> Self {
+        self.let_go.push((object, finalizer.to_owned()));
         self
     }
 

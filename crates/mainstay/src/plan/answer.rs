@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::Situation;
-use crate::diff::Desired;
-use crate::kind::{Key, Kind, ObjectRef, Scope};
+use crate::controller::ChildKind;
+use crate::diff::{self, Desired};
+use crate::kind::{Key, ObjectRef, Scope};
 
 /// A child as the handler wants it, completed with its owner and the hash of all that.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ fn read_child(child: &Value, situation: &Situation<'_>) -> Result<Wanted, String
     let text = |field: &str| fields.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let api_version = text("apiVersion").ok_or("apiVersion is missing")?;
     let name = text("kind").ok_or("kind is missing")?;
-    let Some(kind) = configured(situation, api_version, name) else {
+    let Some(config) = configured(situation, api_version, name) else {
         return Err(format!(
             "{api_version} {name} is not a child kind of this controller; declare it with `child` or `owns`"
         ));
@@ -51,24 +52,32 @@ fn read_child(child: &Value, situation: &Situation<'_>) -> Result<Wanted, String
     if fields.contains_key("status") && !fields["status"].is_null() {
         return Err("status: a child's status is set by its own controller; leave it out".into());
     }
-    let key = read_key(fields, kind, situation)?;
+    let key = read_key(fields, config, situation)?;
     let only_named = is_only_named(fields);
-    let object = ObjectRef { kind: kind.clone(), key };
+    let object = ObjectRef { kind: config.kind.clone(), key };
     let mut value = child.clone();
-    complete(&mut value, &object, situation)?;
+    complete(&mut value, &object);
+    if config.unowned {
+        diff::drop_nulls(&mut value);
+        return Ok(Wanted { object, value, hash: String::new(), only_named });
+    }
+    own(&mut value, situation)?;
     let desired = Desired::new(value).map_err(|error| error.to_string())?;
     let (value, hash) = desired.into_apply();
     Ok(Wanted { object, value, hash, only_named })
 }
 
-fn configured<'a>(situation: &Situation<'a>, api_version: &str, name: &str) -> Option<&'a Kind> {
-    let children = &situation.controller.children;
-    let found =
-        children.iter().find(|child| child.kind.kind() == name && child.kind.api_version() == api_version);
-    found.map(|child| &child.kind)
+fn configured<'a>(situation: &Situation<'a>, api_version: &str, name: &str) -> Option<&'a ChildKind> {
+    let mut children = situation.controller.children.iter();
+    children.find(|child| child.kind.kind() == name && child.kind.api_version() == api_version)
 }
 
-fn read_key(fields: &Map<String, Value>, kind: &Kind, situation: &Situation<'_>) -> Result<Key, String> {
+fn read_key(
+    fields: &Map<String, Value>,
+    config: &ChildKind,
+    situation: &Situation<'_>,
+) -> Result<Key, String> {
+    let kind = &config.kind;
     let metadata = fields.get("metadata").and_then(Value::as_object).ok_or("metadata is missing")?;
     let text = |field: &str| metadata.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let Some(name) = text("name") else {
@@ -83,6 +92,7 @@ fn read_key(fields: &Map<String, Value>, kind: &Kind, situation: &Situation<'_>)
     let own = situation.snapshot.parent.key().namespace();
     match (kind.scope(), own, text("namespace")) {
         (Scope::Cluster, None, None) => Ok(Key::cluster(name)),
+        (Scope::Cluster, Some(_), None) if config.unowned => Ok(Key::cluster(name)),
         (Scope::Cluster, None, Some(_)) => Err(format!("metadata.namespace: {kind} is cluster-scoped")),
         (Scope::Cluster, Some(_), _) => Err(format!(
             "{kind} is cluster-scoped, and a namespaced parent cannot own it; make the parent cluster-scoped"
@@ -107,12 +117,16 @@ fn is_only_named(fields: &Map<String, Value>) -> bool {
         && fields["metadata"].as_object().is_some_and(|metadata| bare(metadata, &["name", "namespace"]))
 }
 
-/// Adds what the framework answers for: the namespace and the owner.
-fn complete(value: &mut Value, object: &ObjectRef, situation: &Situation<'_>) -> Result<(), String> {
-    let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) else { return Ok(()) };
+/// Adds the namespace.
+fn complete(value: &mut Value, object: &ObjectRef) {
     if let Some(namespace) = object.key.namespace() {
-        metadata.insert("namespace".into(), json!(namespace));
+        value["metadata"]["namespace"] = json!(namespace);
     }
+}
+
+/// Adds the owner.
+fn own(value: &mut Value, situation: &Situation<'_>) -> Result<(), String> {
+    let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) else { return Ok(()) };
     let owners = metadata.entry("ownerReferences").or_insert_with(|| json!([]));
     if owners.is_null() {
         *owners = json!([]);

@@ -106,6 +106,11 @@ pub(super) fn settle(wanted: Wanted, standing: Standing, draft: &mut Draft) {
 
 /// How a child stands.
 fn standing(wanted: &Wanted, config: &ChildKind, situation: &Situation<'_>) -> Standing {
+    if config.unowned {
+        let there =
+            situation.strangers.contains_key(&wanted.object) || situation.child(&wanted.object).is_some();
+        return if there { Standing::Same } else { Standing::Missing };
+    }
     let Some(live) = situation.child(&wanted.object) else {
         return match situation.strangers.get(&wanted.object) {
             None => Standing::Missing,

@@ -7,8 +7,9 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::answer::read_answer;
+use super::answer::{Wanted, read_answer};
 use super::children::{Draft, delete, plan_children};
+use super::parent::{end, plan_fields, plan_let_go, plan_releases, refusal};
 use super::revisions::{plan_revisions, revision_kind};
 use super::status::{StatusOf, plan_status};
 use super::{Action, Body, Plan, Precondition, Reason, Step, Waiting};
@@ -192,15 +193,38 @@ impl Situation<'_> {
     }
 
     /// Children that exist and are not desired.
-    fn plan_deletions(&self, wanted: &[ObjectRef], draft: &mut Draft) {
+    fn plan_deletions(&self, kept: &[ObjectRef], draft: &mut Draft) {
         for (kind, objects) in &self.snapshot.children {
+            if self.controller.child(kind).is_some_and(|child| child.unowned) {
+                continue;
+            }
             for live in objects {
                 let object = ObjectRef { kind: kind.clone(), key: live.key().clone() };
-                if !live.is_deleting() && !wanted.contains(&object) {
+                if !live.is_deleting() && !kept.contains(&object) {
                     draft.steps.push(delete(object, live, Reason::NotDesired, Vec::new()));
                 }
             }
         }
+    }
+
+    /// Desired children, and those that no longer are.
+    fn plan_owned(
+        &self,
+        wanted: Vec<Wanted>,
+        released: &[ObjectRef],
+        delete_others: bool,
+        draft: &mut Draft,
+    ) {
+        let mut kept: Vec<_> = wanted.iter().map(|child| child.object.clone()).collect();
+        kept.extend_from_slice(released);
+        if self.controller.rolls() {
+            self.plan_all_revisions(draft);
+        }
+        plan_children(wanted, self, draft);
+        if delete_others {
+            self.plan_deletions(&kept, draft);
+        }
+        self.keep_to_budget(draft);
     }
 
     fn plan_all_revisions(&self, draft: &mut Draft) {
@@ -241,7 +265,7 @@ impl Situation<'_> {
 
 /// What follows from a sync.
 pub(crate) fn decide_response(situation: &Situation<'_>, response: &SyncResponse) -> Plan {
-    decide(situation, response, true)
+    decide(situation, response, !situation.snapshot.parent.is_deleting())
 }
 
 /// What follows from a call of the finalizer.
@@ -267,6 +291,7 @@ pub(crate) fn decide_finalized(situation: &Situation<'_>, finalized: &Finalized)
                         ObjectRef { kind: kind.clone(), key: live.key().clone() },
                         live,
                         uid,
+                        Reason::Orphaned,
                     ));
                 }
             }
@@ -279,7 +304,11 @@ pub(crate) fn decide_finalized(situation: &Situation<'_>, finalized: &Finalized)
 fn decide(situation: &Situation<'_>, response: &SyncResponse, delete_others: bool) -> Plan {
     let mut plan = situation.plan();
     plan.requeue_after = response.requeue_after;
-    let wanted = match read_answer(&response.children, situation) {
+    let read = match refusal(situation, response) {
+        Some(message) => Err(message),
+        None => read_answer(&response.children, situation),
+    };
+    let wanted = match read {
         Ok(wanted) => wanted,
         Err(message) => {
             plan.waiting.push(Waiting::BadAnswer { message });
@@ -287,22 +316,25 @@ fn decide(situation: &Situation<'_>, response: &SyncResponse, delete_others: boo
         }
     };
     let mut draft = Draft::default();
-    situation.plan_finalizer(&mut draft);
-    let objects: Vec<_> = wanted.iter().map(|child| child.object.clone()).collect();
-    if situation.controller.rolls() {
-        situation.plan_all_revisions(&mut draft);
+    if response.over.is_none() {
+        situation.plan_finalizer(&mut draft);
+        plan_fields(situation, &response.parent, &mut draft);
+        plan_releases(situation, &response.released, &mut draft);
+        // Only a parent's finalizer may still make something for one that goes.
+        if !situation.snapshot.parent.is_deleting() || !delete_others && situation.has_finalizer() {
+            situation.plan_owned(wanted, &response.released, delete_others, &mut draft);
+        }
+        plan_let_go(situation, &response.let_go, &mut draft);
     }
-    plan_children(wanted, situation, &mut draft);
-    if delete_others {
-        situation.plan_deletions(&objects, &mut draft);
-    }
-    situation.keep_to_budget(&mut draft);
     if !situation.has_status && !response.status.is_null() {
         draft.waiting.push(Waiting::NoStatusSubresource);
     }
     plan.steps = draft.steps;
     plan.waiting = draft.waiting;
     place_status(situation, response, &mut plan);
+    if let Some(over) = response.over.filter(|_| plan.steps.is_empty()) {
+        plan.steps.push(end(situation, over));
+    }
     plan.steps.iter_mut().for_each(Step::hide_secrets);
     plan
 }
@@ -318,7 +350,7 @@ fn place_status(situation: &Situation<'_>, response: &SyncResponse, plan: &mut P
     plan.steps.insert(finalizers, step);
 }
 
-fn release(object: ObjectRef, live: &Object, uid: &str) -> Step {
+pub(super) fn release(object: ObjectRef, live: &Object, uid: &str, reason: Reason) -> Step {
     let value = live.value();
     let owners = value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let others: Vec<_> = owners.into_iter().flatten().filter(|owner| owner["uid"] != uid).collect();
@@ -327,5 +359,5 @@ fn release(object: ObjectRef, live: &Object, uid: &str) -> Step {
         resource_version: live.resource_version().to_owned(),
     };
     let body = Body::new(json!({"metadata": {"ownerReferences": others}}), precondition);
-    Step { action: Action::Release, object, reason: Reason::Orphaned, changes: Vec::new(), body }
+    Step { action: Action::Release, object, reason, changes: Vec::new(), body }
 }

@@ -12,6 +12,7 @@
 mod answer;
 mod children;
 mod decide;
+mod parent;
 mod revisions;
 mod rolling;
 mod status;

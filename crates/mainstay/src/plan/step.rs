@@ -39,13 +39,15 @@ pub enum Action {
     Replace,
     /// Deletes an object, if it is still the same one.
     Delete,
+    /// Deletes the parent without a grace period.
+    End,
     /// Takes the parent's reference off a child, so that it outlives the parent.
     Release,
     /// Writes the parent's status.
     WriteStatus,
     /// Puts the operator's finalizer on the parent.
     AddFinalizer,
-    /// Takes it off.
+    /// Takes it off, or another one off a child.
     RemoveFinalizer,
 }
 
@@ -57,6 +59,7 @@ impl Action {
             Self::Apply => "apply",
             Self::Replace => "replace",
             Self::Delete => "delete",
+            Self::End => "end",
             Self::Release => "release",
             Self::WriteStatus => "write status of",
             Self::AddFinalizer => "add finalizer to",
@@ -71,6 +74,7 @@ impl Action {
             Self::Apply => "applied",
             Self::Replace => "replaced",
             Self::Delete => "deleted",
+            Self::End => "ended",
             Self::Release => "released",
             Self::WriteStatus => "wrote status",
             Self::AddFinalizer => "added finalizer",
@@ -83,7 +87,7 @@ impl Action {
         match self {
             Self::Create => "create",
             Self::Replace => "update",
-            Self::Delete => "delete",
+            Self::Delete | Self::End => "delete",
             _ => "patch",
         }
     }
@@ -134,6 +138,14 @@ pub enum Reason {
     NewRevision,
     /// More revisions are kept than wanted.
     OldRevision,
+    /// The parent lacks fields that its handler sets.
+    ParentDiffers,
+    /// The handler says that the parent is over.
+    Over,
+    /// The handler no longer claims the child.
+    Released,
+    /// The handler needs the object no longer.
+    LetGo,
 }
 
 impl Reason {
@@ -156,6 +168,10 @@ impl Reason {
             Self::FinalizerNotNeeded => "nothing is to be done any more before it goes",
             Self::NewRevision => "the spec is new",
             Self::OldRevision => "more revisions are kept than wanted",
+            Self::ParentDiffers => "it is to have these fields",
+            Self::Over => "its time is over",
+            Self::Released => "it is no longer claimed",
+            Self::LetGo => "nothing is left to do for it",
         }
     }
 }

@@ -36,6 +36,7 @@ impl<'a> Role<'a> {
         match &controller.finalize {
             _ if !request.snapshot().parent.is_deleting() => Self::Handler(&controller.handler),
             Some(finalize) if has_finalizer(request.parent_json(), finalizer) => Self::Finalizer(finalize),
+            _ if controller.options.until_gone => Self::Handler(&controller.handler),
             _ => Self::Nobody,
         }
     }

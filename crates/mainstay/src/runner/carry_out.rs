@@ -119,8 +119,9 @@ impl Course<'_> {
                 }
             }
             let fenced = matches!(executed.failure, Some(Failure::Fenced { .. }));
-            // Nothing may be made for a parent whose finalizer is not in place, and nothing orphaned by halves.
-            let rests = matches!(step.action, Action::AddFinalizer | Action::Release);
+            // Nothing may be made for a parent whose finalizer is not in place, nothing orphaned by halves, and nothing done
+            // on a decision that the status was to record first.
+            let rests = matches!(step.action, Action::AddFinalizer | Action::Release | Action::WriteStatus);
             if fenced || rests && (executed.outdated || executed.failure.is_some()) {
                 break;
             }
@@ -258,9 +259,9 @@ impl Course<'_> {
     }
 }
 
-/// Whether a step counts against the deletion budget. Revisions are the framework's own.
+/// Whether a step counts against the deletion budget. Revisions are the framework's own, and the budget is for children.
 fn is_budgeted(step: &Step) -> bool {
-    step.action == Action::Delete && step.reason != Reason::OldRevision
+    step.action == Action::Delete && !matches!(step.reason, Reason::OldRevision | Reason::Over)
 }
 
 /// Notes that deletions are put off which the plan took to be allowed: other parents were faster.

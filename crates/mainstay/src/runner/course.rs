@@ -88,7 +88,7 @@ impl Course<'_> {
             self.remember(self.waiting(Waiting::Paused), None);
             return (Outcome::DONE, "paused");
         }
-        if parent.is_deleting() && !self.has_finalizer() {
+        if parent.is_deleting() && !self.has_finalizer() && !self.active.controller.options.until_gone {
             return (Outcome::DONE, "going");
         }
         match self.call().await {

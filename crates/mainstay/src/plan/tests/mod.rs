@@ -1,6 +1,7 @@
 //! Plans, as people read them, for situations that are written down as JSON.
 
 mod finalizer;
+mod parent;
 mod rolling;
 mod status;
 
