@@ -99,7 +99,7 @@ pub use script::Script;
 pub use state::{MAIN, Place, State};
 pub use trace::{Actor, Answer, Change, Entry, Fate, Trace, What};
 pub use violation::Violation;
-pub use workloads::workloads;
+pub use workloads::{pods, workloads};
 
 /// A lock whose holder panicked holds consistent data here: every critical section is a single change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

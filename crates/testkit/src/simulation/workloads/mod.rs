@@ -68,6 +68,15 @@ pub fn workloads() -> Program {
     })
 }
 
+/// Only what becomes of Pods and claims, for controllers of workloads under test.
+pub fn pods() -> Program {
+    operator_at("pods", |operator, _| {
+        operator
+            .controller(Controller::of::<PersistentVolumeClaim>().sync(claim::sync))
+            .controller(Controller::of::<Pod>().reads::<PersistentVolumeClaim>().sync(pod::sync))
+    })
+}
+
 /// A pod that a workload has.
 #[derive(Clone, Debug)]
 struct LivePod {

@@ -1,0 +1,17 @@
+//! What a cluster makes of workloads, services and claims: one operator, a handler for each kind.
+//!
+//! Each folder or file is one controller: a pure function from a snapshot to what should exist. [`pods`] has what those that make
+//! pods share.
+
+mod pods;
+
+use mainstay::{DeletionBudget, OperatorBuilder};
+
+/// The operator's name, and its field manager.
+pub const NAME: &str = "mainstay-controllers";
+
+/// Adds all controllers to an operator.
+pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
+    // What is to go here is what somebody deleted or scaled down; nobody is served by its going slowly.
+    operator.deletion_budget(DeletionBudget { burst: u32::MAX, per_minute: u32::MAX })
+}

@@ -1,0 +1,1 @@
+//! Gives every pod the node that it fits on.

@@ -1,0 +1,1 @@
+//! Every controller in a world where everything goes wrong: each write, each read and each event of it once.
