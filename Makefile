@@ -21,6 +21,7 @@ lint: ## Format, clippy, docs, licences and duplicates of dependencies.
 	cargo test -q -p mainstay-testkit --test dependencies
 
 bench: kubernetes ## Speed and memory of server and operators beside the real kube-apiserver and kube, in one run.
+	cargo build --release -q -p mainstay-cli
 	cargo run --release -q -p mainstay-bench
 
 kubernetes: ## A real control plane for the tests, built once per version.

@@ -43,6 +43,8 @@ pub(crate) enum Task {
     Operators(Sizes),
     /// Runs simulated worlds on one thread, and prints only that table.
     Worlds,
+    /// Starts `mainstay up` a few times, and prints only that table.
+    Start,
     /// Runs one of these operators.
     #[command(hide = true)]
     Contender { which: Which, kubeconfig: PathBuf, shops: usize },
@@ -114,6 +116,7 @@ pub(crate) async fn run(task: Task) -> Result<()> {
             worlds::measure();
             Ok(())
         }
+        Task::Start => crate::start::measure().await,
         Task::Contender { which, kubeconfig, shops } => contender::run(which, &kubeconfig, shops).await,
         Task::Hold { store, kubeconfig } => print(&stores::hold(store, &kubeconfig).await?),
         Task::Ready => print(&ready().await?),

@@ -1,5 +1,6 @@
 //! The embedded API server beside a real kube-apiserver with etcd, and an operator of ours beside the same one written
-//! with kube's `Controller` ([`operators`]), each measured in one run; and how many simulated [`worlds`] there are to a second.
+//! with kube's `Controller` ([`operators`]), each measured in one run; how many simulated [`worlds`]
+//! there are to a second; and how long `mainstay up` takes to [`start`].
 //!
 //! Both are asked by the same client ([`caller`]) to do the same things ([`measure`]); both are processes
 //! of their own ([`child`]), on the same machine, one after the other. What only ours can do (answering a
@@ -15,6 +16,7 @@ mod objects;
 mod operators;
 mod process;
 mod report;
+mod start;
 mod worlds;
 
 use anyhow::{Context as _, Result};
@@ -55,7 +57,8 @@ fn main() -> Result<()> {
             operators::compare(Sizes::usual(arguments.without_real)).await?;
             println!();
             worlds::measure();
-            Ok(())
+            println!();
+            start::measure().await
         }),
     }
 }

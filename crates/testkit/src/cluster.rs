@@ -3,7 +3,7 @@
 use std::env;
 use std::fmt;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -73,6 +73,16 @@ impl Cluster {
         let kubeconfig = shared_real().await?;
         let client = client_from(&kubeconfig).await.unwrap_or_else(|error| panic!("{}", chain(&error)));
         Some(Self::with_new_namespace(client, Source::Real(kubeconfig)).await)
+    }
+
+    /// A namespace in the cluster that a kubeconfig names: a [`RealControlPlane`](crate::real::RealControlPlane) of the test's own,
+    /// say.
+    ///
+    /// # Panics
+    /// When the kubeconfig cannot be used.
+    pub async fn at(kubeconfig: &Path) -> Self {
+        let client = client_from(kubeconfig).await.unwrap_or_else(|error| panic!("{}", chain(&error)));
+        Self::with_new_namespace(client, Source::Real(kubeconfig.to_owned())).await
     }
 
     /// Another test's view of the same cluster: a further namespace.
