@@ -16,6 +16,7 @@ mod kinds_at_run_time;
 mod memory;
 mod own_kinds;
 mod own_writes;
+mod parents;
 mod permissions;
 mod plan;
 mod policies;
