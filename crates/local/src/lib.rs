@@ -12,5 +12,6 @@
 //! [`node`]'s runtimes.
 
 pub mod controllers;
+mod fit;
 pub mod node;
 pub mod scheduler;
