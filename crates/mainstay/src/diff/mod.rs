@@ -57,3 +57,4 @@ pub use overlay::overlay;
 pub use owned::Ownership;
 pub use path::{FieldPath, Literal, Step};
 pub use path_text::FieldPathError;
+pub use quantity::quantity_in_billionths;

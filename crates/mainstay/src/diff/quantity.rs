@@ -10,16 +10,17 @@ pub(super) fn same_quantity(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A quantity in billionths, which is as fine as Kubernetes counts; what is finer is rounded away from zero.
 fn nanos(value: &Value) -> Option<i128> {
     match value {
-        Value::String(text) => parse(text),
-        Value::Number(number) => parse(&number.to_string()),
+        Value::String(text) => quantity_in_billionths(text),
+        Value::Number(number) => quantity_in_billionths(&number.to_string()),
         _ => None,
     }
 }
 
-fn parse(text: &str) -> Option<i128> {
+/// A quantity (`500m`, `1.5Gi`, `1e3`) in billionths, which is as fine as Kubernetes counts; what is finer is rounded away from zero.
+/// `None` if the text is no quantity, or one beyond all that is ever counted.
+pub fn quantity_in_billionths(text: &str) -> Option<i128> {
     let (negative, text) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),
