@@ -107,6 +107,11 @@ impl OperatorBuilder {
         }
     }
 
+    /// The client that it uses, for handlers that ask or tell the cluster something that no answer can.
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
     /// Adds a controller.
     pub fn controller(mut self, controller: Controller) -> Self {
         self.controllers.retain(|known| known.parent() != controller.parent());
