@@ -122,7 +122,7 @@ impl Executor<'_> {
             }
             Action::Replace => ("update", Method::PUT, format!("{path}?fieldManager={manager}"), JSON),
             Action::Delete | Action::End => ("delete", Method::DELETE, path, JSON),
-            Action::Release | Action::AddFinalizer | Action::RemoveFinalizer => {
+            Action::Clear | Action::Release | Action::AddFinalizer | Action::RemoveFinalizer => {
                 ("patch", Method::PATCH, format!("{path}?fieldManager={manager}"), MERGE)
             }
         };

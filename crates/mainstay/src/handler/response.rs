@@ -24,6 +24,8 @@ pub struct SyncResponse {
     pub(crate) events: Vec<Event>,
     /// Fields that the parent itself shall have. Null: none.
     pub(crate) parent: Value,
+    /// Fields that the parent shall not have, as JSON pointers.
+    pub(crate) cleared: Vec<String>,
     pub(crate) over: Option<Over>,
     pub(crate) released: Vec<ObjectRef>,
     /// Finalizers that shall be taken off.
@@ -113,6 +115,14 @@ impl SyncResponse {
     pub fn with_parent(mut self, fields: impl Serialize) -> Result<Self, Error> {
         self.parent = serde_json::to_value(fields).map_err(Error::terminal)?;
         Ok(self)
+    }
+
+    /// Takes a field off the parent, whoever set it: `/spec/claimRef`. The tilde and the slash in names are written as JSON pointers have
+    /// them, `~0` and `~1`. While one is there, nothing else is [set](Self::with_parent). The controller must
+    /// [say](crate::ControllerBuilder::writes_parents) that it does this.
+    pub fn clear_parent_field(mut self, pointer: &str) -> Self {
+        self.cleared.push(pointer.to_owned());
+        self
     }
 
     /// Deletes the parent, if it is unchanged: it has expired, say. The status is written before; nothing else of the answer is

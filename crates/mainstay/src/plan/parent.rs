@@ -15,10 +15,14 @@ use crate::kind::ObjectRef;
 pub(super) fn refusal(situation: &Situation<'_>, response: &SyncResponse) -> Option<String> {
     let parent = situation.snapshot.parent_ref();
     let writes = !response.parent.is_null()
+        || !response.cleared.is_empty()
         || response.over.is_some()
         || response.let_go.iter().any(|(object, _)| *object == parent);
     if writes && !situation.controller.options.writes_parents {
         return Some("it changes the parent; declare that with `writes_parents`".into());
+    }
+    if let Some(pointer) = response.cleared.iter().find(|pointer| !is_clearable(pointer)) {
+        return Some(format!("{pointer}: it is not for the handler to take off its parent"));
     }
     if response.parent.is_null() {
         return None;
@@ -30,10 +34,50 @@ pub(super) fn refusal(situation: &Situation<'_>, response: &SyncResponse) -> Opt
         return Some("status: the parent's status is set by `set_status`".into());
     }
     let named = |field: &&str| response.parent["metadata"].get(*field).is_some();
-    let kept = ["name", "namespace", "uid", "resourceVersion", "finalizers", "ownerReferences"];
-    kept.into_iter()
+    KEPT.into_iter()
         .find(named)
         .map(|field| format!("metadata.{field}: it is not for the handler to set on its parent"))
+}
+
+/// What of the metadata is the framework's own, or the server's.
+const KEPT: [&str; 6] = ["name", "namespace", "uid", "resourceVersion", "finalizers", "ownerReferences"];
+
+fn is_clearable(pointer: &str) -> bool {
+    let mut names = pointer.split('/').skip(1);
+    match (names.next(), names.next()) {
+        (Some("metadata"), Some(name)) => !KEPT.contains(&name),
+        (None | Some("" | "status" | "metadata" | "apiVersion" | "kind"), _) => false,
+        _ => true,
+    }
+}
+
+/// Fields that the parent has and should not have. Tells whether there are any.
+pub(super) fn plan_cleared(situation: &Situation<'_>, cleared: &[String], draft: &mut Draft) -> bool {
+    let live = situation.parent_json;
+    // The metadata is where the precondition goes.
+    let (mut patch, mut without) = (json!({"metadata": {}}), live.clone());
+    for pointer in cleared {
+        if live.pointer(pointer).is_none_or(Value::is_null) {
+            continue;
+        }
+        if let Some(field) = without.pointer_mut(pointer) {
+            *field = Value::Null;
+        }
+        let mut place = &mut patch;
+        for name in pointer.split('/').skip(1) {
+            place = &mut place[name.replace("~1", "/").replace("~0", "~")];
+        }
+        *place = Value::Null;
+    }
+    let rules = situation.rules(&situation.snapshot.kind);
+    let changes = diff::difference(live, &without, rules, diff::Extent::WithoutStatus);
+    if changes.is_empty() {
+        return false;
+    }
+    let body = Body::new(patch, unchanged(&situation.snapshot.parent));
+    let object = situation.snapshot.parent_ref();
+    draft.steps.push(Step { action: Action::Clear, object, reason: Reason::NotToHave, changes, body });
+    true
 }
 
 /// Fields of the parent that are not as they should be.

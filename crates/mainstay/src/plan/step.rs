@@ -35,6 +35,8 @@ pub enum Action {
     Create,
     /// Sets the named fields by server-side apply.
     Apply,
+    /// Takes fields off the parent.
+    Clear,
     /// Puts a new object in place of the old one, keeping its identity.
     Replace,
     /// Deletes an object, if it is still the same one.
@@ -57,6 +59,7 @@ impl Action {
         match self {
             Self::Create => "create",
             Self::Apply => "apply",
+            Self::Clear => "clear fields of",
             Self::Replace => "replace",
             Self::Delete => "delete",
             Self::End => "end",
@@ -72,6 +75,7 @@ impl Action {
         match self {
             Self::Create => "created",
             Self::Apply => "applied",
+            Self::Clear => "cleared fields",
             Self::Replace => "replaced",
             Self::Delete => "deleted",
             Self::End => "ended",
@@ -96,6 +100,7 @@ impl Action {
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::WriteStatus => "status",
+            Self::Clear => "clear",
             Self::AddFinalizer | Self::RemoveFinalizer => "finalizer",
             other => other.as_str(),
         }
@@ -140,6 +145,8 @@ pub enum Reason {
     OldRevision,
     /// The parent lacks fields that its handler sets.
     ParentDiffers,
+    /// The parent has fields that its handler takes off.
+    NotToHave,
     /// The handler says that the parent is over.
     Over,
     /// The handler no longer claims the child.
@@ -169,6 +176,7 @@ impl Reason {
             Self::NewRevision => "the spec is new",
             Self::OldRevision => "more revisions are kept than wanted",
             Self::ParentDiffers => "it is to have these fields",
+            Self::NotToHave => "it is not to have these fields",
             Self::Over => "its time is over",
             Self::Released => "it is no longer claimed",
             Self::LetGo => "nothing is left to do for it",

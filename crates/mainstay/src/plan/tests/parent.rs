@@ -41,10 +41,63 @@ fn fields_of_the_parent_are_set_once() {
 }
 
 #[test]
+fn fields_are_taken_off_the_parent_before_others_are_set() {
+    let answer = || {
+        let set = json!({"spec": {"turn": 2}});
+        SyncResponse::new()
+            .with_parent(set)
+            .unwrap()
+            .clear_parent_field("/spec/old/part")
+            .clear_parent_field("/metadata/annotations/shop~1open")
+            .clear_parent_field("/spec/none")
+    };
+    let world = world(writing()).parent(|parent| {
+        parent["spec"]["old"] = json!({"part": 1, "other": 2});
+        parent["metadata"]["annotations"] = json!({"shop/open": "yes"});
+    });
+    let plan = check(
+        &world,
+        answer(),
+        expect![[r#"
+            Shop.example.com/v1 ns/shop (generation 3)
+              clear fields of Shop.example.com/v1 ns/shop: it is not to have these fields
+                metadata.annotations["shop/open"]: removed, was "yes"
+                spec.old.part: removed, was 1"#]],
+    );
+    assert_eq!(
+        plan.steps[0].body.value,
+        json!({"metadata": {"annotations": {"shop/open": null}}, "spec": {"old": {"part": null}}})
+    );
+    assert!(matches!(&plan.steps[0].body.precondition, Precondition::Unchanged { .. }));
+    let world = world.parent(|parent| {
+        parent["spec"]["old"] = json!({"other": 2});
+        parent["metadata"]["annotations"] = json!({});
+    });
+    check(
+        &world,
+        answer(),
+        expect![[r#"
+            Shop.example.com/v1 ns/shop (generation 3)
+              apply Shop.example.com/v1 ns/shop: it is to have these fields
+                spec.turn: added 2"#]],
+    );
+}
+
+#[test]
+fn what_is_not_the_handlers_cannot_be_taken_off_the_parent() {
+    for pointer in ["/metadata/finalizers", "/status/phase", "/metadata", "", "spec"] {
+        let plan = world(writing()).plan(&SyncResponse::new().clear_parent_field(pointer));
+        assert!(plan.steps.is_empty(), "{pointer}");
+        assert!(plan.to_string().contains("it is not for the handler to take off its parent"), "{plan}");
+    }
+}
+
+#[test]
 fn a_controller_that_does_not_say_so_cannot_write_its_parents() {
     let answers = [
         SyncResponse::new().delete_parent(),
         SyncResponse::new().with_parent(json!({"spec": {"size": 2}})).unwrap(),
+        SyncResponse::new().clear_parent_field("/spec/size"),
     ];
     for answer in answers {
         check(
