@@ -18,6 +18,8 @@ pub struct Controller {
     pub(crate) parent: Kind,
     pub(crate) children: Vec<ChildKind>,
     pub(crate) reads: Vec<Kind>,
+    /// Those of them that may be asked for outside of the parent's namespace.
+    pub(crate) everywhere: Vec<Kind>,
     pub(crate) handler: AnyHandler,
     pub(crate) finalize: Option<AnyFinalize>,
     pub(crate) options: Options,
@@ -65,6 +67,7 @@ impl Controller {
             parent,
             children: Vec::new(),
             reads: Vec::new(),
+            everywhere: Vec::new(),
             finalize: None,
             options: Options::default(),
         }
@@ -106,6 +109,7 @@ pub struct ControllerBuilder {
     parent: Kind,
     children: Vec<ChildKind>,
     reads: Vec<Kind>,
+    everywhere: Vec<Kind>,
     finalize: Option<AnyFinalize>,
     options: Options,
 }
@@ -143,6 +147,18 @@ impl ControllerBuilder {
             self.reads.push(kind);
         }
         self
+    }
+
+    /// [`reads`](Self::reads), in all namespaces: a namespaced parent [may ask](crate::SyncRequest::select_everywhere) for objects
+    /// beyond its own. For those who serve a whole cluster, as a scheduler does: what one tenant makes then wakes the parents of
+    /// all others.
+    pub fn reads_everywhere<K>(mut self) -> Self
+    where
+        K: Resource<DynamicType = ()>,
+        K::Scope: 'static,
+    {
+        self.everywhere.push(Kind::of::<K>());
+        self.reads::<K>()
     }
 
     /// Cleans up before a parent goes. Puts a finalizer on every parent.
@@ -214,8 +230,8 @@ impl ControllerBuilder {
     }
 
     fn with(self, handler: AnyHandler) -> Controller {
-        let Self { parent, children, reads, finalize, options } = self;
-        Controller { parent, children, reads, handler, finalize, options }
+        let Self { parent, children, reads, everywhere, finalize, options } = self;
+        Controller { parent, children, reads, everywhere, handler, finalize, options }
     }
 }
 

@@ -86,6 +86,9 @@ impl fmt::Display for Related {
 pub(crate) trait Lookup: Send + Sync {
     /// The objects, sorted by key. [`Error::pending`] if the kind's cache isn't filled yet.
     fn look_up(&self, question: &Related) -> Result<Vec<Arc<Object>>, Error>;
+
+    /// Whether namespaced parents may ask for objects of the kind outside of their namespace.
+    fn reaches_everywhere(&self, kind: &Kind) -> bool;
 }
 
 /// The questions a sync asked, with the answers it got. One that could not be answered yet is a dependency too: its watch

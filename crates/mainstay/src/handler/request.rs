@@ -164,10 +164,25 @@ impl SyncRequest {
         self.answer(&question)?.iter().map(|object| Ok(object.parse()?)).collect()
     }
 
+    /// [`select`](Self::select) in all namespaces, for a kind that is
+    /// [read everywhere](crate::ControllerBuilder::reads_everywhere).
+    ///
+    /// # Errors
+    /// As [`get`](Self::get), and if the kind is not read everywhere.
+    pub fn select_everywhere<T>(&self, selector: &str) -> Result<Vec<T>, Error>
+    where
+        T: Resource<DynamicType = ()> + DeserializeOwned,
+        T::Scope: 'static,
+    {
+        let question = Related::selected(&Kind::of::<T>(), None, selector);
+        self.answer(&question)?.iter().map(|object| Ok(object.parse()?)).collect()
+    }
+
     /// Any question, raw.
     ///
     /// # Errors
-    /// If the kind's cache is not filled yet, or a namespaced parent asks outside of its namespace.
+    /// If the kind's cache is not filled yet, or a namespaced parent asks outside of its namespace for what is not
+    /// [read everywhere](crate::ControllerBuilder::reads_everywhere).
     pub fn related(&self, question: &Related) -> Result<Vec<Value>, Error> {
         Ok(self.answer(question)?.iter().map(|object| object.value()).collect())
     }
@@ -180,9 +195,10 @@ impl SyncRequest {
         if let Some(own) = self.namespace()
             && question.kind.scope() == Scope::Namespaced
             && question.namespace() != Some(own)
+            && !self.0.lookup.reaches_everywhere(&question.kind)
         {
             let message = format!(
-                "{question}: a namespaced parent can only depend on objects in {own}, its own namespace"
+                "{question}: a namespaced parent can only depend on objects in {own}, its own namespace, unless it `reads_everywhere`"
             );
             return Err(Error::terminal(message));
         }

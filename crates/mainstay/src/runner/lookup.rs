@@ -16,6 +16,8 @@ pub(crate) struct CacheLookup {
     pub(crate) runner: Arc<Runner>,
     /// The kinds that the controller said it reads.
     pub(crate) reads: Vec<Kind>,
+    /// Those of them that it reads in all namespaces.
+    pub(crate) everywhere: Vec<Kind>,
 }
 
 impl Lookup for CacheLookup {
@@ -37,6 +39,10 @@ impl Lookup for CacheLookup {
                 Ok(self.runner.caches.list(kind, question.namespace(), &selector))
             }
         }
+    }
+
+    fn reaches_everywhere(&self, kind: &Kind) -> bool {
+        self.everywhere.contains(kind)
     }
 }
 

@@ -76,7 +76,11 @@ impl Runner {
     /// What the handler is given.
     pub(crate) fn request(self: &Arc<Self>, active: &Active, parent: Arc<Object>) -> SyncRequest {
         let snapshot = self.snapshot(active, parent);
-        let lookup = CacheLookup { runner: Arc::clone(self), reads: active.controller.reads.clone() };
+        let lookup = CacheLookup {
+            runner: Arc::clone(self),
+            reads: active.controller.reads.clone(),
+            everywhere: active.controller.everywhere.clone(),
+        };
         SyncRequest::new(snapshot, Arc::new(lookup))
     }
 
