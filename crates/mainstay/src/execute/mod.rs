@@ -3,6 +3,7 @@
 
 mod api;
 mod body;
+mod doubt;
 
 use std::sync::Arc;
 
@@ -12,10 +13,12 @@ use serde_json::Value;
 
 pub(crate) use api::{Api, Call, Failure, chain};
 
-use body::{read_values, render_body, uid_of};
+pub(crate) use doubt::Reader;
+
+use body::{read_values, render_body};
 
 use crate::cache::{Caches, Change, Object, OwnWrite, Unreadable};
-use crate::diff::{APPLIED, Learned, Ownership, Rules};
+use crate::diff::{APPLIED, Learned, Rules};
 use crate::kind::Kind;
 use crate::plan::{Action, Body, Memory, Reason, Refusal, Step};
 use crate::replicas::Turn;
@@ -72,21 +75,9 @@ impl Executor<'_> {
         memory: &mut Memory,
     ) -> Result<Option<Outcome>, Failure> {
         match step.reason {
-            // The desired state is the one that was applied, and yet the object differs. Either somebody changed it, or this is
-            // what the server made of it. Who owns the fields tells which.
-            Reason::Drifted | Reason::MustBeRecreated if self.was_applied(step) => {
-                let answer = self.api.get(&step.object.kind, &step.object.key).await?;
-                let live: Value = parse(&answer);
-                self.take_in(&step.object.kind, &answer);
-                let owned = Ownership::of(&live, &self.api.manager, "");
-                if live["metadata"]["uid"] == uid_of(&step.body)
-                    && step.body.changes.iter().all(|change| owned.owns_change(change, rules))
-                {
-                    memory.learn(&live, &step.body.value, rules);
-                    memory.verify_written(&live, &step.body.value, rules);
-                    return Ok(Some(Outcome::NotNeeded));
-                }
-                Ok(None)
+            Reason::Drifted | Reason::MustBeRecreated => {
+                let rewritten = self.reader().is_rewritten(step, rules, memory).await?;
+                Ok(rewritten.then_some(Outcome::NotNeeded))
             }
             // The cache may not know yet that the parent is going, or is another one of the same name.
             Reason::Adopted | Reason::ReferenceLost => {
@@ -103,10 +94,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Whether the desired state is the one that was applied last.
-    fn was_applied(&self, step: &Step) -> bool {
-        let wanted = applied(&step.body);
-        wanted.is_some() && self.known(step).and_then(|known| known.annotation(APPLIED)).as_deref() == wanted
+    fn reader(&self) -> Reader<'_> {
+        Reader { api: self.api, caches: self.caches, found: self.found }
     }
 
     fn call<'a>(&'a self, step: &'a Step) -> Call<'a> {
@@ -175,14 +164,12 @@ impl Executor<'_> {
         }
     }
 
-    /// The object that a step was decided on, if the cache still has it.
     fn known(&self, step: &Step) -> Option<Arc<Object>> {
-        let known = self.caches.get(&step.object.kind, &step.object.key)?;
-        (uid_of(&step.body).is_empty() || known.uid() == uid_of(&step.body)).then_some(known)
+        self.reader().known(step)
     }
 
     fn take_in(&self, kind: &Kind, answer: &[u8]) {
-        tell(self.found, kind, self.caches.own_write(kind, answer));
+        self.reader().take_in(kind, answer);
     }
 
     /// Puts the cache right about an object.

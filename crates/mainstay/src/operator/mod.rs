@@ -31,7 +31,7 @@ pub struct Operator {
 }
 
 /// Why [`Operator::plan`] has no plan to give.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// No controller has parents of this kind.

@@ -13,6 +13,7 @@ use super::course::Answer;
 use super::lookup::describe;
 use super::{Active, Knowledge, Runner, lock};
 use crate::cache::{KindState, Object, Selector, Watch};
+use crate::execute::Reader;
 use crate::handler::SyncRequest;
 use crate::kind::{Key, Kind, ObjectRef};
 use crate::metrics::Reading;
@@ -25,6 +26,10 @@ use crate::serve::{Check, DebugSource, ParentFilter};
 /// How long a watch may be without its server before it counts as stale. A connection that is cut and made again within
 /// this time is everyday business.
 const STALE_AFTER: Duration = Duration::from_mins(1);
+
+/// How often a plan is made anew because the server was found to have rewritten something. Once is enough for what is there;
+/// a second time is for who changes it meanwhile.
+const DOUBTS_MAX: usize = 3;
 
 /// How a controller is doing.
 #[derive(Debug, Clone, Serialize)]
@@ -86,20 +91,42 @@ impl Runner {
         };
         let children = answer.as_ref().map_or(&[] as &[Value], Answer::children);
         let strangers = self.strangers(&active, &parent, children);
-        let memory = lock(&self.parents)
+        let mut memory = lock(&self.parents)
             .get(&(kind.clone(), key.clone()))
             .map_or_else(Memory::default, |state| state.memory.clone());
-        let situation = self.situation(&active, &knowledge, &request, &strangers, &memory);
-        let recording = Recording::new(&situation, &request.asked());
-        let plan = answer.map(|answer| {
-            let mut plan = answer.decide(&situation);
-            self.hold_loops(&mut plan, &parent, Instant::now());
+        let decide = |memory: &Memory| {
+            let situation = self.situation(&active, &knowledge, &request, &strangers, memory);
+            let recording = Recording::new(&situation, &request.asked());
+            (answer.as_ref().map(|answer| answer.decide(&situation)), recording)
+        };
+        let (mut plan, mut recording) = decide(&memory);
+        for _ in 0..DOUBTS_MAX {
+            let Ok(doubtful) = &plan else { break };
+            if !self.learn_rewritten(doubtful, &knowledge, &mut memory).await {
+                break;
+            }
+            (plan, recording) = decide(&memory);
+        }
+        if let Ok(plan) = &mut plan {
+            self.hold_loops(plan, &parent, Instant::now());
             if !self.fence.is_mine(parent.uid()) {
                 plan.waiting.insert(0, Waiting::OtherReplica);
             }
-            plan
-        });
-        Ok((plan, recording))
+        }
+        Ok((plan.map_err(Clone::clone), recording))
+    }
+
+    /// Asks about every step that may not be needed, as a sync does before it takes one. Tells whether one is not.
+    async fn learn_rewritten(&self, plan: &Plan, knowledge: &Knowledge, memory: &mut Memory) -> bool {
+        let found = |kind: &_, change: &_| self.changed(kind, change, None);
+        let reader = Reader { api: &self.api, caches: &self.caches, found: &found };
+        let mut learned = false;
+        for step in &plan.steps {
+            let rules = knowledge.rules(&step.object.kind);
+            // Who cannot ask is left with the step: at worst it is one too many.
+            learned |= reader.is_rewritten(step, rules, memory).await.unwrap_or(false);
+        }
+        learned
     }
 
     /// Everything that a plan depends on besides the handler's answer.

@@ -8,6 +8,7 @@ use mainstay_testkit::cluster::unique_name;
 use mainstay_testkit::{Cluster, OperatorTest, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
+use crate::fixtures::key;
 use crate::hooks::{Answer, Hooks};
 use crate::kinds::{
     config_map, config_maps, define_shop, is_well, obedient, secrets, shop, shop_kind, shops, step_through,
@@ -365,6 +366,9 @@ async fn what_the_server_rewrites_is_not_fought_even_after_a_restart() {
         test.assert_settled().await;
         drop(test);
         let test = seam.stepping(&cluster, "shops", obedient(kinds.clone()));
+        test.catch_up().await;
+        let plan = test.operator().plan(&shop_kind(), &key(&cluster, "paint")).await.unwrap();
+        assert!(plan.is_settled(), "a plan asks as a sync does: {plan}");
         test.assert_settled().await;
         assert_eq!(seam.take_writes(), Vec::<String>::new());
         // And yet a change by somebody is seen at once.

@@ -1,0 +1,66 @@
+//! What is read before a step is taken that may not be needed. Writes nothing.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::body::uid_of;
+use super::{Api, Failure, applied, parse, tell};
+use crate::cache::{Caches, Change, Object};
+use crate::diff::{APPLIED, Ownership, Rules};
+use crate::kind::Kind;
+use crate::plan::{Memory, Reason, Step};
+
+/// Asks the server about the object of a step.
+pub(crate) struct Reader<'a> {
+    pub(crate) api: &'a Api,
+    pub(crate) caches: &'a Caches,
+    /// Told of every change that a read brought: the watch will not tell of it again, and somebody else made it.
+    pub(crate) found: &'a (dyn Fn(&Kind, &Change) + Sync),
+}
+
+impl Reader<'_> {
+    /// Whether all that differs is what the server itself made of what it was sent. Then `memory` has learned it, and the next
+    /// decision finds no difference.
+    ///
+    /// The doubt is there if the desired state is the one that was applied, and yet the object differs. Either somebody changed
+    /// it, or this is what the server made of it. Who owns the fields tells which.
+    pub(crate) async fn is_rewritten(
+        &self,
+        step: &Step,
+        rules: &Rules,
+        memory: &mut Memory,
+    ) -> Result<bool, Failure> {
+        let differs = matches!(step.reason, Reason::Drifted | Reason::MustBeRecreated);
+        if !differs || !self.was_applied(step) {
+            return Ok(false);
+        }
+        let answer = self.api.get(&step.object.kind, &step.object.key).await?;
+        let live: Value = parse(&answer);
+        self.take_in(&step.object.kind, &answer);
+        let owned = Ownership::of(&live, &self.api.manager, "");
+        let is_ours = live["metadata"]["uid"] == uid_of(&step.body)
+            && step.body.changes.iter().all(|change| owned.owns_change(change, rules));
+        if is_ours {
+            memory.learn(&live, &step.body.value, rules);
+            memory.verify_written(&live, &step.body.value, rules);
+        }
+        Ok(is_ours)
+    }
+
+    /// Whether the desired state is the one that was applied last.
+    fn was_applied(&self, step: &Step) -> bool {
+        let wanted = applied(&step.body);
+        wanted.is_some() && self.known(step).and_then(|known| known.annotation(APPLIED)).as_deref() == wanted
+    }
+
+    /// The object that a step was decided on, if the cache still has it.
+    pub(super) fn known(&self, step: &Step) -> Option<Arc<Object>> {
+        let known = self.caches.get(&step.object.kind, &step.object.key)?;
+        (uid_of(&step.body).is_empty() || known.uid() == uid_of(&step.body)).then_some(known)
+    }
+
+    pub(super) fn take_in(&self, kind: &Kind, answer: &[u8]) {
+        tell(self.found, kind, self.caches.own_write(kind, answer));
+    }
+}
