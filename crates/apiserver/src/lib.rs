@@ -28,6 +28,7 @@
 //! - [`store`]: every object at every retained revision, in memory or durable.
 //! - [`schema`], [`builtin`]: what objects of a kind look like, and what is done with them.
 //! - [`apply`], [`patch`]: changes other than whole objects.
+//! - [`schedule`]: when a `CronJob` is due, for the rules here and for controllers elsewhere.
 //! - [`controllers`]: garbage collection, namespaces, definitions.
 //! - [`serve`]: the same service behind a socket.
 //!
@@ -69,6 +70,7 @@ mod request;
 mod respond;
 mod review;
 mod scale;
+mod schedule;
 mod schema;
 mod selectors;
 mod serve;
@@ -89,6 +91,7 @@ pub use clock::{Clock, Identities, RandomIdentities, SeededIdentities, SystemClo
 pub use credentials::{Credentials, CredentialsError, Pair, write_private};
 pub use endpoints::KUBERNETES_VERSION;
 pub use faults::{Broken, Fault, FaultLayer, Faults, Faulty};
+pub use schedule::{NoSchedule, Schedule};
 pub use serve::{ServeError, Served};
 pub use server::User;
 pub use store::disk::DiskError;

@@ -4,8 +4,9 @@ use super::super::checks::{Errors, nonnegative, required_one_of};
 use super::super::json::{default_to, ensure_object, flag, generation, set, text};
 use super::super::{Env, Rules, names, pod};
 use super::common::{self, SPEC, invalid_text, selector_text};
-use super::{job, schedule};
+use super::job;
 use crate::field::{FieldError, Path};
+use crate::schedule::Schedule;
 use serde_json::Value;
 
 pub(super) const RULES: Rules = Rules {
@@ -93,8 +94,8 @@ fn validate_schedule(spec: &Value, before: Option<&Value>, errors: &mut Errors) 
         errors.push(FieldError::required(&path, ""));
         return;
     }
-    if let Err(why) = schedule::check(text_now) {
-        errors.push(FieldError::invalid(&path, &text_now.into(), why));
+    if let Err(why) = Schedule::parse(text_now) {
+        errors.push(FieldError::invalid(&path, &text_now.into(), why.to_string()));
     }
     let zone_allowed = before.is_some_and(|before| text(before, "schedule").contains("TZ"));
     let why = match (text_now.contains("TZ"), zone_allowed) {
@@ -126,8 +127,8 @@ fn validate_zone(zone: &str, errors: &mut Errors) {
         let rule = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
         refuse(rule.to_owned());
     }
-    if let Err(why) = schedule::check_zone(zone) {
-        refuse(why);
+    if let Err(why) = Schedule::zone(zone) {
+        refuse(why.to_string());
     }
 }
 

@@ -13,7 +13,6 @@ mod pod_template;
 mod replica_set;
 mod revision;
 pub(crate) mod scale;
-mod schedule;
 mod stateful_set;
 
 pub(crate) use common::selects;
