@@ -3,11 +3,13 @@
 //! A runtime knows containers, not pods: it starts one attempt at a time, says what became of it, and stops it. What follows from
 //! that for a pod (phase, restarts, back-off) is decided elsewhere, in one place for all runtimes.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
+use mainstay::{Key, Kind, Operator};
 
 /// Which pod.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,4 +97,33 @@ pub trait Runtime: Send + Sync + 'static {
 
     /// Forgets a pod that is gone, with its files.
     fn forget(&self, pod: &PodId);
+}
+
+/// What a runtime rings when something has happened to a pod: a process has ended, a probe has another result. The node then looks at
+/// the pod at once.
+///
+/// Cheap to clone; clones are the same bell. One that is not connected yet is not heard, and need not be: the node looks at every pod
+/// when it starts.
+#[derive(Clone, Default)]
+pub struct Bell(Arc<OnceLock<Operator>>);
+
+impl Bell {
+    /// Has the node's operator hear it. Only the first one that is connected does.
+    pub fn connect(&self, operator: &Operator) {
+        // An operator that is connected already stays so.
+        let _ = self.0.set(operator.clone());
+    }
+
+    /// Something has happened to this pod.
+    pub fn ring(&self, pod: &PodId) {
+        if let Some(operator) = self.0.get() {
+            operator.reconcile_now(&Kind::of::<Pod>(), &Key::namespaced(&pod.namespace, &pod.name));
+        }
+    }
+}
+
+impl std::fmt::Debug for Bell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bell").field("connected", &self.0.get().is_some()).finish()
+    }
 }
