@@ -1,9 +1,13 @@
 //! What a cluster makes of workloads, services and claims: one operator, a handler for each kind.
 //!
 //! Each folder or file is one controller: a pure function from a snapshot to what should exist. [`pods`] has what those that make
-//! pods share.
+//! pods share, [`revisions`] what those that keep their former templates do.
 
+mod daemon_set;
 mod pods;
+mod revisions;
+mod share;
+mod stateful_set;
 
 use mainstay::{DeletionBudget, OperatorBuilder};
 
@@ -13,5 +17,8 @@ pub const NAME: &str = "mainstay-controllers";
 /// Adds all controllers to an operator.
 pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
     // What is to go here is what somebody deleted or scaled down; nobody is served by its going slowly.
-    operator.deletion_budget(DeletionBudget { burst: u32::MAX, per_minute: u32::MAX })
+    operator
+        .deletion_budget(DeletionBudget { burst: u32::MAX, per_minute: u32::MAX })
+        .controller(stateful_set::controller())
+        .controller(daemon_set::controller())
 }

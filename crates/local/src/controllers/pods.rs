@@ -40,7 +40,8 @@ pub(super) fn claim(request: &SyncRequest, selector: &LabelSelector) -> Result<C
         }
     }
     claimed.taken.extend(claimed.own.iter().map(Pod::name_any));
-    claimed.free = fitting.into_iter().filter(|pod| controller_uid(pod).is_none() && !is_going(pod)).collect();
+    claimed.free =
+        fitting.into_iter().filter(|pod| controller_uid(pod).is_none() && !is_going(pod)).collect();
     Ok(claimed)
 }
 
@@ -151,8 +152,12 @@ pub(super) fn pod_from(template: &PodTemplateSpec, name: &str) -> Pod {
 }
 
 /// Names that begin with `prefix` and are not taken, the same each time: Kubernetes' are random.
-pub(super) fn free_names<'a>(prefix: &'a str, taken: &'a BTreeSet<String>) -> impl Iterator<Item = String> + 'a {
-    let names = (0_u64..).map(move |number| format!("{prefix}{}", suffix(&content_hash(&json!([prefix, number])))));
+pub(super) fn free_names<'a>(
+    prefix: &'a str,
+    taken: &'a BTreeSet<String>,
+) -> impl Iterator<Item = String> + 'a {
+    let names =
+        (0_u64..).map(move |number| format!("{prefix}{}", suffix(&content_hash(&json!([prefix, number])))));
     names.filter(|name| !taken.contains(name))
 }
 
