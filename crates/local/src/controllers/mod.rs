@@ -4,6 +4,7 @@
 //! pods share, [`revisions`] what those that keep their former templates do.
 
 mod daemon_set;
+mod endpoints;
 mod pods;
 mod revisions;
 mod share;
@@ -21,4 +22,5 @@ pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
         .deletion_budget(DeletionBudget { burst: u32::MAX, per_minute: u32::MAX })
         .controller(stateful_set::controller())
         .controller(daemon_set::controller())
+        .controller(endpoints::controller())
 }

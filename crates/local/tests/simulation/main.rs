@@ -2,3 +2,4 @@
 
 mod daemon_set;
 mod stateful_set;
+mod endpoints;
