@@ -111,7 +111,7 @@ impl Executor<'_> {
             }
             Action::Replace => ("update", Method::PUT, format!("{path}?fieldManager={manager}"), JSON),
             Action::Delete | Action::End => ("delete", Method::DELETE, path, JSON),
-            Action::Clear | Action::Release | Action::AddFinalizer | Action::RemoveFinalizer => {
+            Action::Patch | Action::Release | Action::AddFinalizer | Action::RemoveFinalizer => {
                 ("patch", Method::PATCH, format!("{path}?fieldManager={manager}"), MERGE)
             }
         };
@@ -138,7 +138,7 @@ impl Executor<'_> {
         // What is remembered of a parent is about its status.
         let teaches =
             matches!(step.action, Action::Create | Action::Apply | Action::Replace | Action::WriteStatus);
-        if teaches && step.reason != Reason::ParentDiffers {
+        if teaches {
             let live = read_values(answer);
             memory.learn(&live, &step.body.value, rules);
             if step.action == Action::WriteStatus {

@@ -106,8 +106,8 @@ impl SyncResponse {
         self
     }
 
-    /// Sets fields of the parent itself, by server-side apply: an annotation, a field of the spec that its controller fills in. They
-    /// are compared as a child's are; those that are no longer named stay as they are. The controller must
+    /// Sets fields of the parent itself: an annotation, a field of the spec that its controller fills in. They are compared as a
+    /// child's are; those that are no longer named stay as they are. Lists are set as a whole. The controller must
     /// [say](crate::ControllerBuilder::writes_parents) that it does this.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl SyncResponse {
     }
 
     /// Takes a field off the parent, whoever set it: `/spec/claimRef`. The tilde and the slash in names are written as JSON pointers have
-    /// them, `~0` and `~1`. While one is there, nothing else is [set](Self::with_parent). The controller must
+    /// them, `~0` and `~1`. The controller must
     /// [say](crate::ControllerBuilder::writes_parents) that it does this.
     pub fn clear_parent_field(mut self, pointer: &str) -> Self {
         self.cleared.push(pointer.to_owned());

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Wanted, read_answer};
 use super::children::{Draft, delete, plan_children};
-use super::parent::{end, plan_cleared, plan_fields, plan_let_go, plan_releases, refusal};
+use super::parent::{end, plan_fields, plan_let_go, plan_releases, refusal};
 use super::revisions::{plan_revisions, revision_kind};
 use super::status::{StatusOf, plan_status};
 use super::{Action, Body, Plan, Precondition, Reason, Step, Waiting};
@@ -318,10 +318,7 @@ fn decide(situation: &Situation<'_>, response: &SyncResponse, delete_others: boo
     let mut draft = Draft::default();
     if response.over.is_none() {
         situation.plan_finalizer(&mut draft);
-        // Both change the parent, and the second would find it changed.
-        if !plan_cleared(situation, &response.cleared, &mut draft) {
-            plan_fields(situation, &response.parent, &mut draft);
-        }
+        plan_fields(situation, response, &mut draft);
         plan_releases(situation, &response.released, &mut draft);
         // Only a parent's finalizer may still make something for one that goes.
         if !situation.snapshot.parent.is_deleting() || !delete_others && situation.has_finalizer() {

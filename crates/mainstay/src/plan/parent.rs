@@ -51,57 +51,32 @@ fn is_clearable(pointer: &str) -> bool {
     }
 }
 
-/// Fields that the parent has and should not have. Tells whether there are any.
-pub(super) fn plan_cleared(situation: &Situation<'_>, cleared: &[String], draft: &mut Draft) -> bool {
-    let live = situation.parent_json;
-    // The metadata is where the precondition goes.
-    let (mut patch, mut without) = (json!({"metadata": {}}), live.clone());
-    for pointer in cleared {
-        if live.pointer(pointer).is_none_or(Value::is_null) {
-            continue;
-        }
-        if let Some(field) = without.pointer_mut(pointer) {
+/// Fields of the parent that are not as they should be: those that differ, and those that it should not have. One patch for both, so
+/// that whatever the operator has applied to the object as somebody's child stays as it is.
+pub(super) fn plan_fields(situation: &Situation<'_>, response: &SyncResponse, draft: &mut Draft) {
+    let (kind, live) = (&situation.snapshot.kind, situation.parent_json);
+    let mut patch = if response.parent.is_object() { response.parent.clone() } else { json!({}) };
+    diff::drop_nulls(&mut patch);
+    let mut changes = diff::compare(&patch, live, situation.rules(kind), &Learned::nothing());
+    let mut without = live.clone();
+    for pointer in &response.cleared {
+        if let Some(field) = without.pointer_mut(pointer).filter(|field| !field.is_null()) {
             *field = Value::Null;
+            let names = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"));
+            *names.fold(&mut patch, |place, name| &mut place[name]) = Value::Null;
         }
-        let mut place = &mut patch;
-        for name in pointer.split('/').skip(1) {
-            place = &mut place[name.replace("~1", "/").replace("~0", "~")];
-        }
-        *place = Value::Null;
     }
-    let rules = situation.rules(&situation.snapshot.kind);
-    let changes = diff::difference(live, &without, rules, diff::Extent::WithoutStatus);
-    if changes.is_empty() {
-        return false;
-    }
-    let body = Body::new(patch, unchanged(&situation.snapshot.parent));
-    let object = situation.snapshot.parent_ref();
-    draft.steps.push(Step { action: Action::Clear, object, reason: Reason::NotToHave, changes, body });
-    true
-}
-
-/// Fields of the parent that are not as they should be.
-pub(super) fn plan_fields(situation: &Situation<'_>, fields: &Value, draft: &mut Draft) {
-    let Value::Object(fields) = fields else { return };
-    let (kind, parent) = (&situation.snapshot.kind, &situation.snapshot.parent);
-    let mut value = Value::Object(fields.clone());
-    diff::drop_nulls(&mut value);
-    let changes = diff::compare(&value, situation.parent_json, situation.rules(kind), &Learned::nothing());
+    changes.extend(diff::difference(live, &without, situation.rules(kind), diff::Extent::WithoutStatus));
     if changes.is_empty() {
         return;
     }
-    value["apiVersion"] = json!(kind.api_version());
-    value["kind"] = json!(kind.kind());
-    if !value["metadata"].is_object() {
-        value["metadata"] = Value::Object(Map::new());
+    if !patch["metadata"].is_object() {
+        // It is where the precondition goes.
+        patch["metadata"] = Value::Object(Map::new());
     }
-    value["metadata"]["name"] = json!(parent.key().name());
-    if let Some(namespace) = parent.key().namespace() {
-        value["metadata"]["namespace"] = json!(namespace);
-    }
-    let body = Body::new(value, unchanged(parent));
+    let body = Body::new(patch, unchanged(&situation.snapshot.parent));
     let object = situation.snapshot.parent_ref();
-    draft.steps.push(Step { action: Action::Apply, object, reason: Reason::ParentDiffers, changes, body });
+    draft.steps.push(Step { action: Action::Patch, object, reason: Reason::ParentDiffers, changes, body });
 }
 
 /// Children that shall be nobody's.

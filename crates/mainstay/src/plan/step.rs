@@ -35,8 +35,8 @@ pub enum Action {
     Create,
     /// Sets the named fields by server-side apply.
     Apply,
-    /// Takes fields off the parent.
-    Clear,
+    /// Sets fields of the parent and takes others off.
+    Patch,
     /// Puts a new object in place of the old one, keeping its identity.
     Replace,
     /// Deletes an object, if it is still the same one.
@@ -59,7 +59,7 @@ impl Action {
         match self {
             Self::Create => "create",
             Self::Apply => "apply",
-            Self::Clear => "clear fields of",
+            Self::Patch => "patch",
             Self::Replace => "replace",
             Self::Delete => "delete",
             Self::End => "end",
@@ -75,7 +75,7 @@ impl Action {
         match self {
             Self::Create => "created",
             Self::Apply => "applied",
-            Self::Clear => "cleared fields",
+            Self::Patch => "patched",
             Self::Replace => "replaced",
             Self::Delete => "deleted",
             Self::End => "ended",
@@ -100,7 +100,6 @@ impl Action {
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::WriteStatus => "status",
-            Self::Clear => "clear",
             Self::AddFinalizer | Self::RemoveFinalizer => "finalizer",
             other => other.as_str(),
         }
@@ -143,10 +142,8 @@ pub enum Reason {
     NewRevision,
     /// More revisions are kept than wanted.
     OldRevision,
-    /// The parent lacks fields that its handler sets.
+    /// The parent lacks fields that its handler sets, or has some that it takes off.
     ParentDiffers,
-    /// The parent has fields that its handler takes off.
-    NotToHave,
     /// The handler says that the parent is over.
     Over,
     /// The handler no longer claims the child.
@@ -175,8 +172,7 @@ impl Reason {
             Self::FinalizerNotNeeded => "nothing is to be done any more before it goes",
             Self::NewRevision => "the spec is new",
             Self::OldRevision => "more revisions are kept than wanted",
-            Self::ParentDiffers => "it is to have these fields",
-            Self::NotToHave => "it is not to have these fields",
+            Self::ParentDiffers => "its handler sets fields of it",
             Self::Over => "its time is over",
             Self::Released => "it is no longer claimed",
             Self::LetGo => "nothing is left to do for it",

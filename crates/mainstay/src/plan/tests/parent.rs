@@ -28,20 +28,20 @@ fn fields_of_the_parent_are_set_once() {
         answer(),
         expect![[r#"
             Shop.example.com/v1 ns/shop (generation 3)
-              apply Shop.example.com/v1 ns/shop: it is to have these fields
+              patch Shop.example.com/v1 ns/shop: its handler sets fields of it
                 metadata.annotations: added {"turn":"2"}"#]],
     );
     assert!(
         matches!(&plan.steps[0].body.precondition, Precondition::Unchanged { resource_version, .. } if resource_version == "10")
     );
-    assert_eq!(plan.steps[0].body.value["metadata"]["name"], "shop");
+    assert_eq!(plan.steps[0].body.value, json!({"metadata": {"annotations": {"turn": "2"}}}));
     let world =
         world.parent(|parent| parent["metadata"]["annotations"] = json!({"turn": "2", "theirs": "x"}));
     check(&world, answer(), expect!["Shop.example.com/v1 ns/shop (generation 3): nothing to do"]);
 }
 
 #[test]
-fn fields_are_taken_off_the_parent_before_others_are_set() {
+fn fields_are_taken_off_the_parent_while_others_are_set() {
     let answer = || {
         let set = json!({"spec": {"turn": 2}});
         SyncResponse::new()
@@ -60,27 +60,22 @@ fn fields_are_taken_off_the_parent_before_others_are_set() {
         answer(),
         expect![[r#"
             Shop.example.com/v1 ns/shop (generation 3)
-              clear fields of Shop.example.com/v1 ns/shop: it is not to have these fields
+              patch Shop.example.com/v1 ns/shop: its handler sets fields of it
+                spec.turn: added 2
                 metadata.annotations["shop/open"]: removed, was "yes"
                 spec.old.part: removed, was 1"#]],
     );
     assert_eq!(
         plan.steps[0].body.value,
-        json!({"metadata": {"annotations": {"shop/open": null}}, "spec": {"old": {"part": null}}})
+        json!({"metadata": {"annotations": {"shop/open": null}}, "spec": {"old": {"part": null}, "turn": 2}})
     );
     assert!(matches!(&plan.steps[0].body.precondition, Precondition::Unchanged { .. }));
     let world = world.parent(|parent| {
         parent["spec"]["old"] = json!({"other": 2});
+        parent["spec"]["turn"] = json!(2);
         parent["metadata"]["annotations"] = json!({});
     });
-    check(
-        &world,
-        answer(),
-        expect![[r#"
-            Shop.example.com/v1 ns/shop (generation 3)
-              apply Shop.example.com/v1 ns/shop: it is to have these fields
-                spec.turn: added 2"#]],
-    );
+    check(&world, answer(), expect!["Shop.example.com/v1 ns/shop (generation 3): nothing to do"]);
 }
 
 #[test]
