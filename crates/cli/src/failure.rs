@@ -38,17 +38,23 @@ impl Failure {
         self
     }
 
-    /// The whole chain, each cause once.
-    pub(crate) fn render(&self) -> String {
-        let mut text = format!("error: {}\n", self.error);
-        let mut said = self.error.to_string();
+    /// The error and its causes, each once and on a line of its own; and what helps.
+    pub(crate) fn parts(&self) -> (String, Option<String>) {
+        let mut text = self.error.to_string();
+        let mut said = text.clone();
         for cause in self.error.chain().skip(1).map(ToString::to_string) {
             // Some errors repeat their source in their own text.
             if !said.contains(&cause) {
-                let _ = writeln!(text, "  {}", cause.replace('\n', "\n  "));
+                let _ = write!(text, "\n{cause}");
             }
             said = cause;
         }
+        (text, self.next.clone())
+    }
+
+    /// All of it.
+    pub(crate) fn render(&self) -> String {
+        let mut text = format!("error: {}\n", self.parts().0.replace('\n', "\n  "));
         for (label, line) in [("unchanged", &self.unchanged), ("next", &self.next)] {
             if let Some(line) = line {
                 let _ = writeln!(text, "  {label}: {line}");

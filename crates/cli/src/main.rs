@@ -1,26 +1,48 @@
 //! The `mainstay` command.
 //!
 //! ```text
-//! arguments ─▶ command (up, simulate, completion) ─▶ exit code
-//!                   └─▶ Failure, printed once: what failed, why, what is unchanged, what to do
+//! arguments ─▶ command ─▶ what it found ─▶ output ─▶ stdout, exit code
+//!                 └─▶ Failure, printed once: what failed, why, what is unchanged, what to do
 //! ```
 //!
-//! Data goes to stdout and narration to stderr, so that a command's output can be piped while a person
-//! reads along. Exit codes: 0 all is well, 1 a simulation found something, 2 it failed or was called wrongly.
+//! | command | about | reaches |
+//! |---|---|---|
+//! | `up` | a cluster on this machine | nothing |
+//! | `run` | systems at work | the cluster |
+//! | `crds`, `rbac`, `install` | what a cluster needs, to be applied | nothing |
+//! | `plan` | what would be written, and why | the cluster |
+//! | `explain` | what was written, and why | the cluster, and the operator that runs |
+//! | `status` | what there is, and whether it does its work | the cluster |
+//! | `check` | whether systems can work here | the cluster |
+//! | `simulate` | systems where everything goes wrong | nothing |
+//! | `completion` | a script for a shell | nothing |
+//!
+//! `systems` is the one list of what these commands are about, `cluster` the one way to a cluster, `output` the one place
+//! that prints. Data goes to stdout and narration to stderr, so that a command's output can be piped while a person reads
+//! along. Exit codes, as `kubectl diff` has them: 0 all is well, 1 something differs, is not ready or was found, 2 it failed or
+//! was called wrongly.
 //!
 //! Absent here: how Kubernetes behaves (`mainstay-apiserver`), and any reconciling.
 
+mod check;
+mod cluster;
+mod explain;
 mod failure;
 mod home;
+mod manifests;
+mod output;
+mod plan;
+mod run;
 mod simulate;
+mod status;
+mod systems;
 mod up;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use failure::Failure;
-use std::io::Write as _;
 use std::process::ExitCode;
 
-/// A Kubernetes API on this machine, in one process.
+/// Declare what should exist; Mainstay makes it so and keeps it so, on this machine or on any cluster.
 #[derive(Debug, Parser)]
 #[command(name = "mainstay", version, arg_required_else_help = true)]
 struct Arguments {
@@ -32,6 +54,22 @@ struct Arguments {
 enum Command {
     /// Serve the Kubernetes API until Ctrl-C, and write a kubeconfig for it.
     Up(up::Options),
+    /// Have systems work in the cluster of the kubeconfig, until Ctrl-C.
+    Run(run::Options),
+    /// Print the definitions of the systems' kinds, to be applied.
+    Crds(manifests::Crds),
+    /// Print the least permissions that systems need, to be applied.
+    Rbac(manifests::Rbac),
+    /// Print all that runs systems in a cluster, to be applied.
+    Install(manifests::Install),
+    /// Show what a system would write now, and why.
+    Plan(plan::Options),
+    /// Show what a running system did for an object, and why.
+    Explain(explain::Options),
+    /// Show objects with all that is made for them, and whether it is ready.
+    Status(status::Options),
+    /// Examine whether systems can work here: kubeconfig, server, clock, webhooks, kinds, permissions.
+    Check(check::Options),
     /// Let everything go wrong for a built-in system, at every place, in simulated worlds.
     Simulate(simulate::Options),
     /// Print a script that completes mainstay's arguments in a shell.
@@ -43,29 +81,54 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // What goes wrong in a simulated world is no warning to anyone; its trace has it.
-    if !matches!(arguments.command, Command::Simulate(_)) {
-        tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
+    if let Some(level) = log_level(&arguments.command) {
+        let log = tracing_subscriber::fmt().with_max_level(level).with_target(false);
+        log.with_writer(std::io::stderr).init();
     }
     match run(&arguments.command) {
         Ok(code) => code,
         Err(failure) => {
-            // Nobody is left to tell when stderr is closed.
-            let _ = std::io::stderr().write_all(failure.render().as_bytes());
+            output::say(&failure.render());
             ExitCode::from(2)
         }
     }
 }
 
+/// What of the log is shown.
+fn log_level(command: &Command) -> Option<tracing::Level> {
+    match command {
+        // What goes wrong in a simulated world is no warning to anyone; its trace has it.
+        Command::Simulate(_) => None,
+        // These say themselves what they could not read.
+        Command::Plan(_) | Command::Explain(_) | Command::Status(_) | Command::Check(_) => None,
+        // What it writes is what it is run for.
+        Command::Run(_) => Some(tracing::Level::INFO),
+        _ => Some(tracing::Level::WARN),
+    }
+}
+
+/// Waits for a command that reaches a cluster.
+fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Runtime::new();
+    runtime.map_err(|error| Failure::new(error).context("cannot start"))?.block_on(work)
+}
+
 fn run(command: &Command) -> Result<ExitCode, Failure> {
     match command {
+        Command::Run(options) => wait(run::run(options)),
+        Command::Crds(options) => manifests::crds(options),
+        Command::Rbac(options) => manifests::rbac(options),
+        Command::Install(options) => manifests::install(options),
+        Command::Plan(options) => wait(plan::run(options)),
+        Command::Explain(options) => wait(explain::run(options)),
+        Command::Status(options) => wait(status::run(options)),
+        Command::Check(options) => wait(check::run(options)),
         Command::Up(options) => up::run(options).map(|()| ExitCode::SUCCESS),
         Command::Simulate(options) => simulate::run(options),
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "mainstay", &mut script);
-            let printed = std::io::stdout().write_all(&script);
-            printed.map_err(|error| Failure::new(error).context("cannot print")).map(|()| ExitCode::SUCCESS)
+            output::print(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS)
         }
     }
 }

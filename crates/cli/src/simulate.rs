@@ -10,14 +10,14 @@
 
 mod progress;
 mod render;
-mod systems;
 
 use crate::failure::Failure;
+use crate::output::{Format, REPORTS, print, say};
+use crate::systems;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use mainstay_testkit::simulation::{Check, Family, Faults, Report, Trace};
 use progress::Bar;
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -45,14 +45,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// How to print what came of it.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Output {
-    Table,
-    Json,
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = Format::of(REPORTS))]
+    output: Format,
 }
 
 fn family() -> impl clap::builder::TypedValueParser<Value = Family> {
@@ -63,20 +57,22 @@ fn family() -> impl clap::builder::TypedValueParser<Value = Family> {
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let Some(name) = &options.system else {
         print(&match options.output {
-            Output::Table => render::list(&systems::ALL),
-            Output::Json => render::list_json(&systems::ALL)?,
+            Format::Json => render::list_json(&systems::ALL)?,
+            Format::Yaml => render::list_yaml(&systems::ALL)?,
+            Format::Table | Format::Name => render::list(&systems::ALL),
         })?;
         say("next: mainstay simulate SYSTEM\n");
         return Ok(ExitCode::SUCCESS);
     };
-    let system = systems::find(name)?;
+    let system = systems::find(name, "simulate")?;
     let check = prepare(system.check()?, options);
     let trace = if options.trace { check.trace() } else { Trace::default() };
     let report = simulate(check, system.name);
     print(&match options.output {
-        Output::Table if options.trace => format!("{trace}\n{}", render::table(&report)),
-        Output::Table => render::table(&report),
-        Output::Json => render::json(&report, &trace)?,
+        Format::Json => render::json(&report, &trace)?,
+        Format::Yaml => render::yaml(&report, &trace)?,
+        _ if options.trace => format!("{trace}\n{}", render::table(&report)),
+        _ => render::table(&report),
     })?;
     say(&render::speed(&report));
     say(&render::next(&report, system.name, options.replay.is_some() && options.trace));
@@ -105,14 +101,4 @@ fn simulate(check: Check, system: &str) -> Report {
     let report = check.progress(move |progress| told.tell(progress)).report();
     bar.clear();
     report
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let printed = std::io::stdout().write_all(text.as_bytes());
-    printed.map_err(|error| Failure::new(error).context("cannot print"))
-}
-
-fn say(text: &str) {
-    // Nobody is left to tell when stderr is closed.
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }

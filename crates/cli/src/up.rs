@@ -1,6 +1,6 @@
 //! `mainstay up`: the Kubernetes API of this machine.
 
-mod narrate;
+pub(crate) mod narrate;
 mod refuse;
 
 use crate::failure::Failure;

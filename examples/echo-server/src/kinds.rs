@@ -19,3 +19,6 @@ pub fn service() -> Kind {
 
 /// The definition of [`echo_server`], as `kubectl apply -f -` takes it.
 pub const CRD: &str = include_str!("../crd.yaml");
+
+/// One to try it with, as `kubectl apply -f -` takes it.
+pub const DEMO: &str = include_str!("../hello.yaml");

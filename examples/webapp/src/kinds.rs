@@ -63,3 +63,6 @@ pub struct WebAppStatus {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 }
+
+/// One to try it with, as `kubectl apply -f -` takes it.
+pub const DEMO: &str = include_str!("../shop.yaml");

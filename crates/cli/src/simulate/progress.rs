@@ -1,7 +1,7 @@
 //! How far a simulation is: a bar on a terminal, a line for each part elsewhere.
 
+use crate::output::{Line, say};
 use mainstay_testkit::simulation::{Part, Progress};
-use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,11 @@ use std::time::{Duration, Instant};
 const FRAME: Duration = Duration::from_millis(100);
 /// Columns of the bar itself.
 const BAR_COLUMNS: usize = 16;
-/// Columns of a whole line; on a narrower terminal each drawing would go on a line of its own.
-const LINE_COLUMNS: usize = 79;
 
 /// See the [module](self). Told by many threads at once.
 pub(super) struct Bar {
     system: String,
-    on_terminal: bool,
+    line: Line,
     began: Instant,
     state: Mutex<State>,
 }
@@ -38,13 +36,7 @@ struct Count {
 impl Bar {
     /// Nothing is drawn before there is something to tell.
     pub(super) fn new(system: &str) -> Self {
-        let can_go_back = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
-        Self {
-            system: system.to_owned(),
-            on_terminal: std::io::stderr().is_terminal() && can_go_back,
-            began: Instant::now(),
-            state: Mutex::default(),
-        }
+        Self { system: system.to_owned(), line: Line::new(), began: Instant::now(), state: Mutex::default() }
     }
 
     /// Draws how far it is, unless it did a moment ago.
@@ -55,7 +47,7 @@ impl Bar {
             state.before.done += done;
             state.before.failed += failed;
             (state.part, state.now, state.drawn) = (Some(progress.part), Count::default(), None);
-            if !self.on_terminal {
+            if !self.line.is_drawn() {
                 let worlds = super::render::worlds(progress.total);
                 say(&format!("{}: {}, {worlds}\n", self.system, progress.part));
             }
@@ -63,20 +55,19 @@ impl Bar {
         // Threads overtake each other on their way here.
         state.now.done = state.now.done.max(progress.done);
         state.now.failed = state.now.failed.max(progress.failed);
-        if self.on_terminal && state.drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME) {
+        if self.line.is_drawn() && state.drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME) {
             state.drawn = Some(Instant::now());
             let progress = Progress { done: state.now.done, ..*progress };
             let (worlds, failed) =
                 (state.before.done + state.now.done, state.before.failed + state.now.failed);
-            let line = render(&progress, worlds, failed, self.began.elapsed());
-            say(&format!("\r{line:<LINE_COLUMNS$.LINE_COLUMNS$}"));
+            self.line.draw(&render(&progress, worlds, failed, self.began.elapsed()));
         }
     }
 
     /// Leaves an empty line to go on with.
     pub(super) fn clear(&self) {
-        if self.on_terminal && self.state().part.is_some() {
-            say(&format!("\r{:LINE_COLUMNS$}\r", ""));
+        if self.state().part.is_some() {
+            self.line.clear();
         }
     }
 
@@ -93,10 +84,6 @@ fn render(progress: &Progress, worlds: usize, failed: usize, took: Duration) -> 
     let bar = format!("{}{}", "#".repeat(full), ".".repeat(BAR_COLUMNS.saturating_sub(full)));
     let speed = super::render::per_second(worlds, took);
     format!("{part:<14} [{bar}] {done}/{total}  {speed} worlds/s  {failed} failed")
-}
-
-fn say(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 #[cfg(test)]
@@ -122,6 +109,6 @@ mod tests {
     fn a_long_line_stays_within_its_columns() {
         let progress = Progress { part: Part::Combinations, done: 999_999, total: 1_000_000, failed: 9999 };
         let line = render(&progress, 999_999, 9999, Duration::from_millis(1500));
-        assert!(line.len() <= LINE_COLUMNS, "{line}");
+        assert!(line.len() <= Line::COLUMNS, "{line}");
     }
 }

@@ -1,7 +1,8 @@
 //! What came of a simulation, as text and as JSON. Pure.
 
-use super::systems::System;
 use crate::failure::Failure as CommandFailure;
+use crate::output;
+use crate::systems::System;
 use mainstay_testkit::simulation::{Failure, Part, Report, Row, Trace};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -18,14 +19,22 @@ pub(super) fn list(systems: &[System]) -> String {
 
 /// The systems for a program.
 pub(super) fn list_json(systems: &[System]) -> Result<String, CommandFailure> {
-    #[derive(Serialize)]
-    struct Listed {
-        name: &'static str,
-        about: &'static str,
-    }
-    let listed: Vec<Listed> =
-        systems.iter().map(|System { name, about, .. }| Listed { name, about }).collect();
-    to_json(&listed)
+    output::json(&listed(systems))
+}
+
+/// The same in YAML.
+pub(super) fn list_yaml(systems: &[System]) -> Result<String, CommandFailure> {
+    output::yaml(&listed(systems))
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    about: &'static str,
+}
+
+fn listed(systems: &[System]) -> Vec<Listed> {
+    systems.iter().map(|System { name, about, .. }| Listed { name, about }).collect()
 }
 
 /// What was tried and what was found, for a person.
@@ -47,22 +56,12 @@ pub(super) fn table(report: &Report) -> String {
 
 /// The same for a program.
 pub(super) fn json(report: &Report, trace: &Trace) -> Result<String, CommandFailure> {
-    to_json(&Simulation {
-        system: &report.program,
-        without_faults: Baseline {
-            steps: report.steps,
-            writes: report.writes,
-            reads: report.reads,
-            events: report.events,
-        },
-        parts: report.rows.iter().map(Tried::from).collect(),
-        worlds: report.worlds(),
-        failed: report.failed(),
-        seconds: report.took.as_secs_f64(),
-        failures: report.failures.iter().map(|failure| Found::new(failure, &report.program)).collect(),
-        left_out: &report.left_out,
-        trace: trace.0.iter().map(|entry| entry.to_string().trim_start().to_owned()).collect(),
-    })
+    output::json(&Simulation::new(report, trace))
+}
+
+/// The same in YAML.
+pub(super) fn yaml(report: &Report, trace: &Trace) -> Result<String, CommandFailure> {
+    output::yaml(&Simulation::new(report, trace))
 }
 
 /// How fast it went.
@@ -73,7 +72,7 @@ pub(super) fn speed(report: &Report) -> String {
 
 /// So many worlds.
 pub(super) fn worlds(count: usize) -> String {
-    format!("{count} world{}", if count == 1 { "" } else { "s" })
+    output::count(count, "world")
 }
 
 /// Whole worlds per second.
@@ -110,11 +109,6 @@ fn replay(failure: &Failure, system: &str) -> Option<String> {
     }
 }
 
-fn to_json(value: &impl Serialize) -> Result<String, CommandFailure> {
-    let text = serde_json::to_string_pretty(value);
-    text.map(|text| text + "\n").map_err(|error| CommandFailure::new(error).context("cannot print as JSON"))
-}
-
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Simulation<'a> {
@@ -129,6 +123,27 @@ struct Simulation<'a> {
     left_out: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     trace: Vec<String>,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(report: &'a Report, trace: &Trace) -> Self {
+        Simulation {
+            system: &report.program,
+            without_faults: Baseline {
+                steps: report.steps,
+                writes: report.writes,
+                reads: report.reads,
+                events: report.events,
+            },
+            parts: report.rows.iter().map(Tried::from).collect(),
+            worlds: report.worlds(),
+            failed: report.failed(),
+            seconds: report.took.as_secs_f64(),
+            failures: report.failures.iter().map(|failure| Found::new(failure, &report.program)).collect(),
+            left_out: &report.left_out,
+            trace: trace.0.iter().map(|entry| entry.to_string().trim_start().to_owned()).collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -1,0 +1,107 @@
+//! `mainstay explain`: why what happened for an object happened.
+//!
+//! ```text
+//! KIND NAME ─▶ the object ─▶ which of its values were given ─────────────────┐
+//!         └─▶ who runs its system (find) ─▶ /debug/parents: its last plans ──┴─▶ render
+//! ```
+//!
+//! Only the operator itself knows what it did and why. It is found, in this order: where `--at` says; in the `ConfigMap` where
+//! `mainstay run` and `mainstay up` leave their addresses; among the pods that `mainstay install` makes, through the API server.
+
+mod find;
+mod render;
+
+use crate::cluster::{Cluster, Connection, get};
+use crate::failure::Failure;
+use crate::output::{Format, Paint, REPORTS, json, patiently, print, say, yaml};
+use crate::systems::{self, Parent, System};
+use jiff::Timestamp;
+use mainstay::{Key, Scope};
+use render::{Explained, Report};
+use serde_json::Value;
+use std::process::ExitCode;
+
+/// How `mainstay explain` is called.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// A kind that users of a system write: webapp, wa, WebApp.
+    kind: String,
+    /// Which object.
+    name: String,
+    /// In this namespace [default: the context's].
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// Where its operator serves, if it cannot be found: http://127.0.0.1:8080.
+    #[arg(long, value_name = "URL")]
+    at: Option<http::Uri>,
+    /// How to print it.
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = Format::of(REPORTS))]
+    output: Format,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Explains. The code is 1 if the last attempt for the object failed.
+pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let (system, parent) = systems::of_kind(&options.kind)?.ok_or_else(|| unknown(&options.kind))?;
+    let cluster = options.connection.open().await?;
+    let namespaced = parent.kind.scope() == Scope::Namespaced;
+    let namespace = namespaced.then(|| cluster.or_default(options.namespace.as_deref()));
+    let key = Key::new(namespace, &options.name);
+    let object = object(&cluster, system, &parent, &key).await?;
+    let asking = find::ask(&cluster, system, options.at.as_ref(), &parent, &key);
+    let asked = patiently("asking the operator", asking).await;
+    let (report, failure) = match asked {
+        Ok(report) => (Some(report), None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let told = Explained {
+        object: format!("{} {key}", parent.kind.kind()),
+        values: system.origins(&object),
+        report,
+    };
+    // What the object itself tells is told even if nobody can be asked about it.
+    if told.report.is_some() || told.values.is_some() {
+        show(&told, options.output)?;
+    }
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(u8::from(told.report.is_some_and(|report| report.error.is_some())).into()),
+    }
+}
+
+fn show(told: &Explained, format: Format) -> Result<(), Failure> {
+    print(&match format {
+        Format::Json => json(told)?,
+        Format::Yaml => yaml(told)?,
+        Format::Table | Format::Name => render::text(told, Timestamp::now(), Paint::of_stdout()),
+    })?;
+    if told.report.as_ref().is_some_and(Report::is_silent) {
+        say("its operator has written nothing for it since it started\n");
+    }
+    Ok(())
+}
+
+async fn object(cluster: &Cluster, system: &System, parent: &Parent, key: &Key) -> Result<Value, Failure> {
+    let doing = format!("read {} {key}", parent.kind.kind());
+    let found = get(&cluster.client, &parent.kind.object_path(key)).await;
+    let found = found.map_err(|error| cluster.failed(&doing, error))?;
+    found.ok_or_else(|| {
+        let place =
+            key.namespace().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+        let why = anyhow::anyhow!("there is no {} {}{place}", parent.kind.kind(), key.name());
+        let next = format!("mainstay status {} -A shows those that there are", parent.kind.plural());
+        Failure::new(why).next(format!("{next}; mainstay check {} looks for its kind", system.name))
+    })
+}
+
+fn unknown(kind: &str) -> Failure {
+    let kinds: Vec<String> = systems::ALL
+        .iter()
+        .flat_map(|system| system.parents().unwrap_or_default())
+        .map(|parent| parent.kind.kind().to_owned())
+        .collect();
+    Failure::new(anyhow::anyhow!("users of the systems write {}", kinds.join(" and ")))
+        .context(format!("cannot explain {kind}: no system is about it"))
+        .next("mainstay status KIND NAME shows how objects of any kind stand")
+}

@@ -1,0 +1,141 @@
+//! `mainstay plan`: what a system would write now, and why. Nothing is written.
+//!
+//! ```text
+//! SYSTEM or KIND ─▶ its operator, started but not running ─▶ caches filled ─▶ Operator::plan per parent ─▶ render
+//! ```
+//!
+//! The plan is made by the code that would carry it out, on what the cluster holds now. A running operator may be ahead of
+//! it by what has happened since.
+
+mod ready;
+mod render;
+
+use crate::cluster::{Cluster, Connection, list};
+use crate::failure::Failure;
+use crate::output::{Format, OBJECTS, Paint, patiently, print, say};
+use crate::systems::{self, Parent, Reach, System};
+use mainstay::plan::Plan;
+use mainstay::{Key, Scope};
+use render::Planned;
+pub(crate) use render::tone;
+use serde_json::Value;
+use std::process::ExitCode;
+
+/// How `mainstay plan` is called.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// A system, or a kind of one: webapp, wa, WebApp.
+    #[arg(value_name = "SYSTEM|KIND")]
+    what: String,
+    /// One object [default: all].
+    name: Option<String>,
+    /// In this namespace [default: the context's].
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// In all namespaces.
+    #[arg(short = 'A', long, conflicts_with = "name")]
+    all_namespaces: bool,
+    /// How to print it; name prints those for whom something would be written.
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = Format::of(OBJECTS))]
+    output: Format,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Plans. The code is 1 if something is not as it should be.
+pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let (system, parents) = meant(&options.what)?;
+    let cluster = options.connection.open().await?;
+    let planned = patiently("reading the cluster", plan(system, &parents, &cluster, options)).await?;
+    print(&match options.output {
+        Format::Json => crate::output::json(&render::data(&planned))?,
+        Format::Yaml => crate::output::yaml(&render::data(&planned))?,
+        Format::Name => render::names(&planned),
+        Format::Table => render::text(&planned, Paint::of_stdout()),
+    })?;
+    say(&render::summary(&planned, system.name));
+    Ok(render::code(&planned))
+}
+
+/// The system, and those of its kinds that are meant.
+fn meant(what: &str) -> Result<(&'static System, Vec<Parent>), Failure> {
+    if let Some((system, parent)) = systems::of_kind(what)? {
+        return Ok((system, vec![parent]));
+    }
+    if let Some(system) = systems::ALL.iter().find(|system| system.name == what) {
+        return Ok((system, system.parents()?));
+    }
+    match systems::find(what, "plan") {
+        Ok(system) => Ok((system, system.parents()?)),
+        Err(failure) => Err(failure.next("name a system, or a kind that users of one write, such as WebApp")),
+    }
+}
+
+async fn plan(
+    system: &'static System,
+    parents: &[Parent],
+    cluster: &Cluster,
+    options: &Options,
+) -> Result<Vec<Planned>, Failure> {
+    let namespaced = parents.iter().all(|parent| parent.kind.scope() == Scope::Namespaced);
+    let namespace = (!options.all_namespaces).then(|| cluster.or_default(options.namespace.as_deref()));
+    // An operator for one namespace is enough if all is in there, and needs permissions only there.
+    let reach = Reach { namespace: namespace.filter(|_| namespaced), leases: None };
+    let operator = system.operator(cluster.client.clone(), reach).build();
+    let operator =
+        operator.map_err(|error| Failure::new(error).context(format!("cannot plan {}", system.name)))?;
+    let mut planned = Vec::new();
+    // Keeps the caches filled.
+    let mut stepper = None;
+    for parent in parents {
+        let within = namespace.filter(|_| parent.kind.scope() == Scope::Namespaced);
+        let keys = match &options.name {
+            Some(name) => vec![Key::new(within, name)],
+            None => keys(parent, within, cluster, system).await?,
+        };
+        for key in keys {
+            if stepper.is_none() {
+                stepper = Some(ready::start(&operator, system)?);
+            }
+            ready::until_ready(&operator, system, &parent.kind).await?;
+            let plan: Result<Plan, _> = ready::plan(&operator, &parent.kind, &key).await;
+            if let Err(mainstay::PlanError::NoParent { .. }) = plan {
+                return Err(missing(parent, &key));
+            }
+            planned.push(Planned { kind: parent.kind.clone(), key, plan });
+        }
+    }
+    Ok(planned)
+}
+
+/// All parents of a kind.
+async fn keys(
+    parent: &Parent,
+    namespace: Option<&str>,
+    cluster: &Cluster,
+    system: &System,
+) -> Result<Vec<Key>, Failure> {
+    let found = list(&cluster.client, &parent.kind.collection_path(namespace)).await;
+    let objects = match found {
+        Err(kube::Error::Api(status)) if status.code == 404 => return Err(undefined(parent, system.name)),
+        found => found.map_err(|error| cluster.failed(&format!("list {}", parent.kind.plural()), error))?,
+    };
+    let text =
+        |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let key = |object: &Value| {
+        Some(Key::new(text(object, "/metadata/namespace").as_deref(), &text(object, "/metadata/name")?))
+    };
+    Ok(objects.iter().filter_map(key).collect())
+}
+
+fn undefined(parent: &Parent, system: &str) -> Failure {
+    Failure::new(anyhow::anyhow!("the cluster does not have the kind {}", parent.kind))
+        .next(format!("mainstay crds {system} | kubectl apply -f -"))
+}
+
+fn missing(parent: &Parent, key: &Key) -> Failure {
+    let kind = parent.kind.kind();
+    let place = key.namespace().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+    Failure::new(anyhow::anyhow!("there is no {kind} {}{place}", key.name()))
+        .next(format!("mainstay status {} -A shows those that there are", parent.kind.plural()))
+}

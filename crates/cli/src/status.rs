@@ -1,0 +1,154 @@
+//! `mainstay status`: objects with all that is made for them, and whether it does its work.
+//!
+//! ```text
+//! KIND [NAME] ─▶ roots ─┐
+//! every kind there is ──┴─▶ gather: who owns whom ─▶ tree (pure) ─▶ render
+//! ```
+
+pub(crate) mod gather;
+mod render;
+pub(crate) mod state;
+pub(crate) mod tree;
+
+use crate::cluster::{Catalog, Cluster, Connection, get, list};
+use crate::failure::Failure;
+use crate::output::{Format, OBJECTS, Paint, json, patiently, print, say, yaml};
+use crate::systems;
+use gather::Gathered;
+use jiff::Timestamp;
+use mainstay::{Key, Kind, Scope};
+use serde_json::Value;
+use std::process::ExitCode;
+
+/// How `mainstay status` is called.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Any kind of the cluster, or a system: wa, deployments, Job [default: all that users of the systems write].
+    kind: Option<String>,
+    /// One object [default: all].
+    name: Option<String>,
+    /// In this namespace [default: the context's].
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// In all namespaces.
+    #[arg(short = 'A', long, conflicts_with = "name")]
+    all_namespaces: bool,
+    /// How to print it.
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = Format::of(OBJECTS))]
+    output: Format,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Shows how things stand. The code is 1 if something is not ready.
+pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let cluster = options.connection.open().await?;
+    let gathered = patiently("reading the cluster", look(&cluster, options)).await?;
+    let Gathered { trees, left_out } = &gathered;
+    print(&match options.output {
+        Format::Json => json(&render::data(trees))?,
+        Format::Yaml => yaml(&render::data(trees))?,
+        Format::Name => render::names(trees),
+        Format::Table => {
+            let (now, paint) = (Timestamp::now(), Paint::of_stdout());
+            let namespaces = options.all_namespaces;
+            let mut text = render::table(trees, namespaces, now, paint);
+            if options.name.is_some() {
+                trees.iter().for_each(|tree| text.push_str(&render::conditions(tree, now, paint)));
+            }
+            text
+        }
+    })?;
+    say(&render::left_out(left_out));
+    say(&match trees.is_empty() {
+        true => empty(options, &cluster),
+        false => render::summary(trees),
+    });
+    Ok(u8::from(!trees.iter().all(tree::Tree::is_fine)).into())
+}
+
+async fn look(cluster: &Cluster, options: &Options) -> Result<Gathered, Failure> {
+    let catalog = Catalog::fetch(&cluster.client).await;
+    let catalog = catalog.map_err(|error| cluster.failed("ask which kinds there are", error))?;
+    let kinds = match &options.kind {
+        Some(name) => meant(&catalog, name)?,
+        None => all_parents(&catalog)?,
+    };
+    let namespace = (!options.all_namespaces).then(|| cluster.or_default(options.namespace.as_deref()));
+    let mut roots = Vec::new();
+    for kind in &kinds {
+        let within = namespace.filter(|_| kind.scope() == Scope::Namespaced);
+        roots.extend(match &options.name {
+            Some(name) => vec![one(cluster, kind, &Key::new(within, name)).await?],
+            None => all(cluster, kind, within).await?,
+        });
+    }
+    // What is made for an object in a namespace is in that namespace.
+    let is_within = kinds.iter().all(|kind| kind.scope() == Scope::Namespaced);
+    gather::gather(cluster, &catalog, roots, namespace.filter(|_| is_within)).await
+}
+
+/// The kinds that a word means.
+fn meant(catalog: &Catalog, name: &str) -> Result<Vec<Kind>, Failure> {
+    if let Some(resource) = catalog.find(name) {
+        return Ok(vec![resource.kind.clone()]);
+    }
+    if let Some(system) = systems::ALL.iter().find(|system| system.name == name) {
+        let parents = system.parents()?.into_iter().map(|parent| parent.kind);
+        let served: Vec<Kind> = parents.filter(|kind| catalog.serves(kind)).collect();
+        if !served.is_empty() {
+            return Ok(served);
+        }
+    }
+    let failure = Failure::new(anyhow::anyhow!("the cluster has no kind {name}"));
+    if let Some((system, _)) = systems::of_kind(name)? {
+        return Err(failure.next(format!("mainstay crds {} | kubectl apply -f -", system.name)));
+    }
+    Err(match catalog.similar(name) {
+        Some(similar) => failure.next(format!("mainstay status {}", similar.kind.plural())),
+        None => failure.next("kubectl api-resources lists the kinds"),
+    })
+}
+
+/// What users of all systems write, as far as the cluster has it.
+fn all_parents(catalog: &Catalog) -> Result<Vec<Kind>, Failure> {
+    let mut kinds = Vec::new();
+    for system in &systems::ALL {
+        kinds.extend(
+            system.parents()?.into_iter().map(|parent| parent.kind).filter(|kind| catalog.serves(kind)),
+        );
+    }
+    Ok(kinds)
+}
+
+async fn all(cluster: &Cluster, kind: &Kind, namespace: Option<&str>) -> Result<Vec<Value>, Failure> {
+    let found = list(&cluster.client, &kind.collection_path(namespace)).await;
+    found.map_err(|error| cluster.failed(&format!("list {}", kind.plural()), error))
+}
+
+async fn one(cluster: &Cluster, kind: &Kind, key: &Key) -> Result<Value, Failure> {
+    let found = get(&cluster.client, &kind.object_path(key)).await;
+    let found = found.map_err(|error| cluster.failed(&format!("read {} {key}", kind.kind()), error))?;
+    found.ok_or_else(|| {
+        let place =
+            key.namespace().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+        let why = anyhow::anyhow!("there is no {} {}{place}", kind.kind(), key.name());
+        Failure::new(why).next(format!("mainstay status {} -A shows those that there are", kind.plural()))
+    })
+}
+
+fn empty(options: &Options, cluster: &Cluster) -> String {
+    let place = match options.all_namespaces {
+        true => "anywhere".to_owned(),
+        false => format!("in namespace {}", cluster.or_default(options.namespace.as_deref())),
+    };
+    let next = if options.all_namespaces {
+        "mainstay check tells which systems are installed"
+    } else {
+        "-A looks in all namespaces"
+    };
+    match &options.kind {
+        Some(kind) => format!("there is no {kind} {place}\nnext: {next}\n"),
+        None => format!("there is nothing of {} {place}\nnext: {next}\n", systems::names()),
+    }
+}

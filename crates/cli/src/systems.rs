@@ -1,0 +1,262 @@
+//! The systems that come with Mainstay: one registry for all commands.
+//!
+//! A system is an operator with its kinds. Everything that a command wants to know of one follows from its entry here; a
+//! further system is one entry.
+
+mod simulations;
+
+use crate::failure::Failure;
+use kube::CustomResourceExt as _;
+use mainstay::config::Origins;
+use mainstay::{Config as _, Kind, Operator, OperatorBuilder, Replicas, Scope};
+use mainstay_testkit::simulation::Check;
+use serde_json::{Value, json};
+use webapp::config::WebAppConfig;
+use webapp::kinds::WebApp;
+
+/// Systems that are to come. Asking for one of them is no slip of the finger, and is told so.
+const TO_COME: [&str; 4] = ["streams", "networks", "resources", "fleet"];
+
+/// See the [module](self).
+pub(crate) struct System {
+    /// As people call it, and as its operator signs its writes.
+    pub(crate) name: &'static str,
+    /// What it does, in a line.
+    pub(crate) about: &'static str,
+    /// Whether it is there to copy from. Such a system is run and installed only if it is asked for by name.
+    pub(crate) is_example: bool,
+    definitions: fn() -> Result<Vec<Value>, Failure>,
+    configure: fn(OperatorBuilder) -> OperatorBuilder,
+    check: fn() -> Check,
+    /// Which values of a spec were given, for kinds that have defaults in code.
+    origins: fn(spec: &Value) -> Option<Origins>,
+    /// Objects to try it with, in YAML.
+    demo: &'static str,
+}
+
+/// All of them.
+pub(crate) static ALL: [System; 2] = [
+    System {
+        name: echo_server::NAME,
+        about: "an operator in plain JSON: a Pod and a Service for every EchoServer",
+        is_example: true,
+        definitions: || {
+            let read = serde_saphyr::from_str(echo_server::kinds::CRD);
+            let read =
+                read.map_err(|error| Failure::new(error).context("cannot read the definition of EchoServer"));
+            Ok(vec![read?])
+        },
+        configure: echo_server::configure,
+        check: simulations::echo_server_check,
+        origins: |_| None,
+        demo: echo_server::kinds::DEMO,
+    },
+    System {
+        name: webapp::NAME,
+        about: "an operator with Rust types: a Deployment, a Service and a ConfigMap for every WebApp",
+        is_example: true,
+        definitions: || Ok(vec![json!(WebApp::crd())]),
+        configure: webapp::configure,
+        check: simulations::webapp_check,
+        origins: |spec| {
+            let spec = serde_json::from_value(spec.clone()).ok()?;
+            Some(WebAppConfig::resolve(&spec).origins().clone())
+        },
+        demo: webapp::kinds::DEMO,
+    },
+];
+
+/// What an operator looks at, and where its leases are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reach<'a> {
+    /// One namespace only.
+    pub(crate) namespace: Option<&'a str>,
+    /// Replicas agree on who works by leases in this one.
+    pub(crate) leases: Option<&'a str>,
+}
+
+impl System {
+    /// The definitions of its kinds, as they are applied.
+    pub(crate) fn definitions(&self) -> Result<Vec<Value>, Failure> {
+        (self.definitions)()
+    }
+
+    /// The kinds that users write.
+    pub(crate) fn parents(&self) -> Result<Vec<Parent>, Failure> {
+        Ok(self.definitions()?.iter().filter_map(Parent::of).collect())
+    }
+
+    /// Its operator, yet to be run.
+    pub(crate) fn operator(&self, client: kube::Client, reach: Reach<'_>) -> OperatorBuilder {
+        self.reaching(Operator::builder(self.name, client), reach)
+    }
+
+    /// Its operator without a cluster: what it needs can be asked of it. Within a runtime.
+    pub(crate) fn unconnected(&self, reach: Reach<'_>) -> OperatorBuilder {
+        self.reaching(Operator::unconnected(self.name), reach)
+    }
+
+    fn reaching(&self, mut operator: OperatorBuilder, reach: Reach<'_>) -> OperatorBuilder {
+        if let Some(namespace) = reach.namespace {
+            operator = operator.namespace(namespace);
+        }
+        if let Some(namespace) = reach.leases {
+            operator = operator.replicas(Replicas::leader(namespace));
+        }
+        (self.configure)(operator.version(env!("CARGO_PKG_VERSION")))
+    }
+
+    /// Its program, what it needs, and what its user does. Nothing goes wrong yet.
+    pub(crate) fn check(&self) -> Result<Check, Failure> {
+        let given = self.definitions()?.into_iter().fold((self.check)(), Check::given);
+        Ok(given.silent())
+    }
+
+    /// Which values of one of its objects were given and which are defaults, if its kind can tell.
+    pub(crate) fn origins(&self, object: &Value) -> Option<Origins> {
+        (self.origins)(&object["spec"])
+    }
+
+    /// Objects to try it with, as they are applied.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what a demonstration of all systems applies"))]
+    pub(crate) fn demo(&self) -> Result<Vec<Value>, Failure> {
+        let read = serde_saphyr::from_multiple(self.demo);
+        read.map_err(|error| {
+            Failure::new(error).context(format!("cannot read what {} is shown with", self.name))
+        })
+    }
+}
+
+/// A kind that users of a system write.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Parent {
+    pub(crate) kind: Kind,
+    /// Other names for it on a command line, in lower case.
+    aliases: Vec<String>,
+}
+
+impl Parent {
+    /// What a definition defines, in the version that is stored.
+    fn of(definition: &Value) -> Option<Self> {
+        let spec = definition.get("spec")?;
+        let names = spec.get("names")?;
+        let text = |value: &Value| value.as_str().map(str::to_lowercase);
+        let versions = spec.get("versions")?.as_array()?;
+        let version = versions.iter().find(|version| version["storage"] == true)?["name"].as_str()?;
+        let (group, kind) = (spec["group"].as_str()?, names["kind"].as_str()?);
+        let scope = if spec["scope"] == "Cluster" { Scope::Cluster } else { Scope::Namespaced };
+        let kind = Kind::new(&format!("{group}/{version}"), kind, names["plural"].as_str()?, scope);
+        let mut aliases = vec![kind.kind().to_lowercase(), kind.plural().to_owned()];
+        aliases.extend(text(&names["singular"]));
+        aliases.extend(names["shortNames"].as_array().into_iter().flatten().filter_map(text));
+        Some(Parent { kind, aliases })
+    }
+
+    /// Whether a command line means this kind: `WebApp`, `webapps`, `wa`, `webapps.examples.mainstay.dev`.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        let (short, group) = name.split_once('.').unwrap_or((&name, ""));
+        let group = group.split('/').next().unwrap_or_default();
+        self.aliases.iter().any(|alias| alias == short) && (group.is_empty() || group == self.kind.group())
+    }
+}
+
+/// The system of this name.
+pub(crate) fn find(name: &str, doing: &str) -> Result<&'static System, Failure> {
+    if let Some(system) = ALL.iter().find(|system| system.name == name) {
+        return Ok(system);
+    }
+    let there = format!("there are {}", names());
+    let error = if TO_COME.contains(&name) {
+        anyhow::anyhow!(there).context(format!("cannot {doing} {name}: it is not there yet"))
+    } else {
+        anyhow::anyhow!(there).context(format!("cannot {doing} {name}: no system has this name"))
+    };
+    Err(Failure::new(error).next("mainstay simulate lists the systems"))
+}
+
+/// The systems that are named; without a name, all but the examples.
+pub(crate) fn chosen(names: &[String], doing: &str) -> Result<Vec<&'static System>, Failure> {
+    if names.is_empty() {
+        let systems: Vec<&System> = ALL.iter().filter(|system| !system.is_example).collect();
+        if systems.is_empty() {
+            let error =
+                anyhow::anyhow!("there are only examples yet, and those are named: {}", self::names())
+                    .context(format!("cannot {doing} nothing"));
+            return Err(Failure::new(error).next(format!("mainstay {doing} {}", ALL[0].name)));
+        }
+        return Ok(systems);
+    }
+    let mut systems: Vec<&System> = Vec::new();
+    for name in names {
+        let system = find(name, doing)?;
+        if !systems.iter().any(|known| known.name == system.name) {
+            systems.push(system);
+        }
+    }
+    Ok(systems)
+}
+
+/// The system whose users write a kind that is called so, and that kind.
+pub(crate) fn of_kind(name: &str) -> Result<Option<(&'static System, Parent)>, Failure> {
+    for system in &ALL {
+        if let Some(parent) = system.parents()?.into_iter().find(|parent| parent.is_called(name)) {
+            return Ok(Some((system, parent)));
+        }
+    }
+    Ok(None)
+}
+
+/// All names, for a sentence.
+pub(crate) fn names() -> String {
+    ALL.iter().map(|system| system.name).collect::<Vec<_>>().join(" and ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_system_is_shown_with_is_of_its_kinds() {
+        for system in &ALL {
+            let parents = system.parents().unwrap();
+            assert!(!parents.is_empty(), "{}", system.name);
+            for object in system.demo().unwrap() {
+                let is_of = |parent: &Parent| {
+                    object["kind"] == parent.kind.kind() && object["apiVersion"] == parent.kind.api_version()
+                };
+                assert!(parents.iter().any(is_of), "{}: {object}", system.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_kind_is_known_by_all_its_names() {
+        let parent = |name: &str| of_kind(name).unwrap().map(|(system, _)| system.name);
+        for name in
+            ["WebApp", "webapps", "wa", "webapp.examples.mainstay.dev", "WebApp.examples.mainstay.dev/v1"]
+        {
+            assert_eq!(parent(name), Some("webapp"), "{name}");
+        }
+        assert_eq!(parent("echoserver"), Some("echo-server"));
+        for name in ["deployments", "webapps.example.com", ""] {
+            assert_eq!(parent(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn values_of_a_spec_tell_where_they_come_from() {
+        let app = json!({"spec": {"image": "shop:1"}});
+        let origins = ALL[1].origins(&app).unwrap().to_string();
+        assert!(origins.contains("image = \"shop:1\" (given)\nreplicas = 2 (default)\n"), "{origins}");
+        assert_eq!(ALL[0].origins(&json!({"spec": {}})), None);
+    }
+
+    #[test]
+    fn examples_are_chosen_by_name_only() {
+        let refused = chosen(&[], "run").err().unwrap().render();
+        assert!(refused.contains("there are only examples yet"), "{refused}");
+        let twice = chosen(&["webapp".into(), "webapp".into()], "run").unwrap();
+        assert_eq!(twice.len(), 1);
+    }
+}
