@@ -104,7 +104,7 @@ impl<P: Clone> Record<P> {
         now: Instant,
     ) -> Option<&Spot<P>> {
         self.written = now;
-        let limit = WRITE * settings.writes_max.max(2);
+        let limit = WRITE.saturating_mul(settings.writes_max.max(2));
         let mut gained = 0;
         let mut guilty: Vec<(Cause, &P)> = Vec::new();
         let mut causes = Vec::new();
