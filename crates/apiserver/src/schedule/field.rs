@@ -45,6 +45,12 @@ impl Field {
         u32::try_from(number).is_ok_and(|number| self.numbers >> number & 1 == 1)
     }
 
+    /// The first number that it names, from this one on.
+    pub(super) fn first_from(self, number: i8) -> Option<i8> {
+        let left = self.numbers.checked_shr(u32::try_from(number).ok()?).filter(|left| *left != 0)?;
+        number.checked_add(i8::try_from(left.trailing_zeros()).ok()?)
+    }
+
     fn add(&mut self, text: &str, bounds: &Bounds) -> Result<(), String> {
         let parts: Vec<&str> = text.split('/').collect();
         let ends: Vec<&str> = parts[0].split('-').collect();

@@ -184,10 +184,9 @@ impl Times {
         let midnight = |date: Result<jiff::civil::Date, jiff::Error>| {
             date.map(|date| date.to_datetime(time(0, 0, 0, 0)))
         };
-        let in_time = |span: SignedDuration, minute: i8| {
-            let start = wall.with().minute(minute).second(0).build();
-            start.and_then(|start| start.checked_add(span))
-        };
+        let o_clock = |hour: i8, minute: i8| Ok(wall.date().to_datetime(time(hour, minute, 0, 0)));
+        let next_hour =
+            || o_clock(wall.hour(), 0).and_then(|hour| hour.checked_add(SignedDuration::from_hours(1)));
         if !month.has(wall.month()) {
             return Some(midnight(wall.date().last_of_month().tomorrow()));
         }
@@ -196,11 +195,15 @@ impl Times {
         if !(by_month && by_week || either && (by_month || by_week)) {
             return Some(midnight(wall.date().tomorrow()));
         }
-        if !hour.has(wall.hour()) {
-            return Some(in_time(SignedDuration::from_hours(1), 0));
+        match hour.first_from(wall.hour()) {
+            Some(hour) if hour == wall.hour() => {}
+            Some(hour) => return Some(o_clock(hour, 0)),
+            None => return Some(midnight(wall.date().tomorrow())),
         }
-        if wall.second() != 0 || !minute.has(wall.minute()) {
-            return Some(in_time(SignedDuration::from_mins(1), wall.minute()));
+        match minute.first_from(wall.minute() + i8::from(wall.second() > 0)) {
+            Some(minute) if minute == wall.minute() => {}
+            Some(minute) => return Some(o_clock(wall.hour(), minute)),
+            None => return Some(next_hour()),
         }
         None
     }

@@ -5,6 +5,9 @@
 
 mod daemon_set;
 mod endpoints;
+mod cron_job;
+mod job;
+mod orphans;
 mod pods;
 mod revisions;
 mod share;
@@ -23,4 +26,7 @@ pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
         .controller(stateful_set::controller())
         .controller(daemon_set::controller())
         .controller(endpoints::controller())
+        .controller(cron_job::controller())
+        .controller(job::controller())
+        .controller(orphans::controller())
 }

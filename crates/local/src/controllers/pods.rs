@@ -161,6 +161,16 @@ pub(super) fn free_names<'a>(
     names.filter(|name| !taken.contains(name))
 }
 
+/// [`free_names`] that differ for different salts, as for parents of the same name that follow each other.
+pub(super) fn free_names_of<'a>(
+    salt: &'a str,
+    prefix: &'a str,
+    taken: &'a BTreeSet<String>,
+) -> impl Iterator<Item = String> + 'a {
+    let hashes = (0_u64..).map(move |number| content_hash(&json!([salt, prefix, number])));
+    hashes.map(move |hash| format!("{prefix}{}", suffix(&hash))).filter(|name| !taken.contains(name))
+}
+
 /// Five letters and digits that make no words, from a hash in hexadecimal.
 fn suffix(hash: &str) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";

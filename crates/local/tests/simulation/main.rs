@@ -3,3 +3,5 @@
 mod daemon_set;
 mod stateful_set;
 mod endpoints;
+mod cron_job;
+mod job;
