@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use catalog::{Catalog, Resource};
-pub(crate) use objects::{get, list, list_metadata};
+pub(crate) use objects::{get, list, list_metadata, missing};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -78,7 +78,8 @@ impl Connection {
     }
 }
 
-const LOOK: &str = "mainstay check looks further";
+/// The end of most advice, but for that of the very command.
+pub(crate) const LOOK: &str = "mainstay check looks further";
 
 fn unreadable(error: KubeconfigError, source: &str) -> Failure {
     Failure::new(error)

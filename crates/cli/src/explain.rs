@@ -11,7 +11,7 @@
 mod find;
 mod render;
 
-use crate::cluster::{Cluster, Connection, get};
+use crate::cluster::{Cluster, Connection, get, missing};
 use crate::failure::Failure;
 use crate::output::{Format, Paint, REPORTS, json, patiently, print, say, yaml};
 use crate::systems::{self, Parent, System};
@@ -24,14 +24,14 @@ use std::process::ExitCode;
 /// How `mainstay explain` is called.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A kind that users of a system write: webapp, wa, WebApp.
+    /// A kind that users of a system write, by any of its names: webapp, webapps, wa.
     kind: String,
     /// Which object.
     name: String,
     /// In this namespace [default: the context's].
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Where its operator serves, if it cannot be found: http://127.0.0.1:8080.
+    /// Where its operator serves, if it cannot be found.
     #[arg(long, value_name = "URL")]
     at: Option<http::Uri>,
     /// How to print it.
@@ -43,7 +43,8 @@ pub(crate) struct Options {
 
 /// Explains. The code is 1 if the last attempt for the object failed.
 pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let (system, parent) = systems::of_kind(&options.kind)?.ok_or_else(|| unknown(&options.kind))?;
+    let (system, parents) = systems::meant(&options.kind, "explain")?;
+    let parent = only(&options.kind, parents)?;
     let cluster = options.connection.open().await?;
     let namespaced = parent.kind.scope() == Scope::Namespaced;
     let namespace = namespaced.then(|| cluster.or_default(options.namespace.as_deref()));
@@ -84,24 +85,19 @@ fn show(told: &Explained, format: Format) -> Result<(), Failure> {
 
 async fn object(cluster: &Cluster, system: &System, parent: &Parent, key: &Key) -> Result<Value, Failure> {
     let doing = format!("read {} {key}", parent.kind.kind());
-    let found = get(&cluster.client, &parent.kind.object_path(key)).await;
-    let found = found.map_err(|error| cluster.failed(&doing, error))?;
-    found.ok_or_else(|| {
-        let place =
-            key.namespace().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
-        let why = anyhow::anyhow!("there is no {} {}{place}", parent.kind.kind(), key.name());
-        let next = format!("mainstay status {} -A shows those that there are", parent.kind.plural());
-        Failure::new(why).next(format!("{next}; mainstay check {} looks for its kind", system.name))
-    })
+    let found = match get(&cluster.client, &parent.kind.object_path(key)).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => return Err(parent.undefined(system)),
+        found => found.map_err(|error| cluster.failed(&doing, error))?,
+    };
+    found.ok_or_else(|| missing(&parent.kind, key))
 }
 
-fn unknown(kind: &str) -> Failure {
-    let kinds: Vec<String> = systems::ALL
-        .iter()
-        .flat_map(|system| system.parents().unwrap_or_default())
-        .map(|parent| parent.kind.kind().to_owned())
-        .collect();
-    Failure::new(anyhow::anyhow!("users of the systems write {}", kinds.join(" and ")))
-        .context(format!("cannot explain {kind}: no system is about it"))
-        .next("mainstay status KIND NAME shows how objects of any kind stand")
+/// The one kind that is meant.
+fn only(word: &str, mut parents: Vec<Parent>) -> Result<Parent, Failure> {
+    match (parents.pop(), parents.is_empty()) {
+        (Some(parent), true) => Ok(parent),
+        _ => {
+            Err(Failure::new(anyhow::anyhow!("{word} has several kinds")).next("name the kind of the object"))
+        }
+    }
 }

@@ -41,6 +41,9 @@ mod up;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
+use tracing::Level;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::{Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 /// Declare what should exist; Mainstay makes it so and keeps it so, on this machine or on any cluster.
 #[derive(Debug, Parser)]
@@ -81,9 +84,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if let Some(level) = log_level(&arguments.command) {
-        let log = tracing_subscriber::fmt().with_max_level(level).with_target(false);
-        log.with_writer(std::io::stderr).init();
+    if let Some(shown) = log(&arguments.command) {
+        let lines = tracing_subscriber::fmt::layer().with_target(false).with_writer(std::io::stderr);
+        tracing_subscriber::registry().with(lines.with_filter(shown)).init();
     }
     match run(&arguments.command) {
         Ok(code) => code,
@@ -95,15 +98,23 @@ fn main() -> ExitCode {
 }
 
 /// What of the log is shown.
-fn log_level(command: &Command) -> Option<tracing::Level> {
+fn log(command: &Command) -> Option<Targets> {
     match command {
-        // What goes wrong in a simulated world is no warning to anyone; its trace has it.
-        Command::Simulate(_) => None,
-        // These say themselves what they could not read.
-        Command::Plan(_) | Command::Explain(_) | Command::Status(_) | Command::Check(_) => None,
-        // What it writes is what it is run for.
-        Command::Run(_) => Some(tracing::Level::INFO),
-        _ => Some(tracing::Level::WARN),
+        // These say themselves what they could not read; and what goes wrong in a simulated world is no warning to anyone.
+        Command::Plan(_)
+        | Command::Explain(_)
+        | Command::Status(_)
+        | Command::Check(_)
+        | Command::Simulate(_) => None,
+        // What it writes is what it is run for. What it waits for is narrated, with what helps.
+        Command::Run(_) => {
+            let narrated = ["mainstay::cache", "mainstay::operator", "mainstay::runner::active"];
+            let narrated = narrated.map(|target| (target, Level::WARN));
+            // Whoever gets the error tells of it.
+            let shown = Targets::new().with_default(Level::INFO).with_target("kube_client", LevelFilter::OFF);
+            Some(shown.with_targets(narrated))
+        }
+        _ => Some(Targets::new().with_default(Level::WARN)),
     }
 }
 

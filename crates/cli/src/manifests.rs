@@ -83,7 +83,7 @@ pub(crate) struct Install {
 /// Prints definitions.
 pub(crate) fn crds(options: &Crds) -> Result<ExitCode, Failure> {
     let mut objects = Vec::new();
-    for system in systems::chosen(&options.systems, "crds")? {
+    for system in systems::chosen(&options.systems, "define")? {
         objects.extend(definitions(system)?);
     }
     show(&objects, &options.output)
@@ -93,7 +93,7 @@ pub(crate) fn crds(options: &Crds) -> Result<ExitCode, Failure> {
 pub(crate) fn rbac(options: &Rbac) -> Result<ExitCode, Failure> {
     let reach = Reach { namespace: options.namespace.as_deref(), leases: options.leases.as_deref() };
     let mut objects: Vec<Manifest> = options.service_account.iter().map(Account::manifest).collect();
-    for system in systems::chosen(&options.systems, "rbac")? {
+    for system in systems::chosen(&options.systems, "grant permissions to")? {
         let roles = roles(system, reach)?;
         let account = options.service_account.as_ref();
         let bindings: Vec<_> =

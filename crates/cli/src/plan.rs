@@ -10,7 +10,7 @@
 mod ready;
 mod render;
 
-use crate::cluster::{Cluster, Connection, list};
+use crate::cluster::{Cluster, Connection, list, missing};
 use crate::failure::Failure;
 use crate::output::{Format, OBJECTS, Paint, patiently, print, say};
 use crate::systems::{self, Parent, Reach, System};
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 /// How `mainstay plan` is called.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A system, or a kind of one: webapp, wa, WebApp.
+    /// A system, or a kind that its users write, by any of its names: webapp, webapps, wa.
     #[arg(value_name = "SYSTEM|KIND")]
     what: String,
     /// One object [default: all].
@@ -44,7 +44,7 @@ pub(crate) struct Options {
 
 /// Plans. The code is 1 if something is not as it should be.
 pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let (system, parents) = meant(&options.what)?;
+    let (system, parents) = systems::meant(&options.what, "plan")?;
     let cluster = options.connection.open().await?;
     let planned = patiently("reading the cluster", plan(system, &parents, &cluster, options)).await?;
     print(&match options.output {
@@ -55,20 +55,6 @@ pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
     })?;
     say(&render::summary(&planned, system.name));
     Ok(render::code(&planned))
-}
-
-/// The system, and those of its kinds that are meant.
-fn meant(what: &str) -> Result<(&'static System, Vec<Parent>), Failure> {
-    if let Some((system, parent)) = systems::of_kind(what)? {
-        return Ok((system, vec![parent]));
-    }
-    if let Some(system) = systems::ALL.iter().find(|system| system.name == what) {
-        return Ok((system, system.parents()?));
-    }
-    match systems::find(what, "plan") {
-        Ok(system) => Ok((system, system.parents()?)),
-        Err(failure) => Err(failure.next("name a system, or a kind that users of one write, such as WebApp")),
-    }
 }
 
 async fn plan(
@@ -100,7 +86,7 @@ async fn plan(
             ready::until_ready(&operator, system, &parent.kind).await?;
             let plan: Result<Plan, _> = ready::plan(&operator, &parent.kind, &key).await;
             if let Err(mainstay::PlanError::NoParent { .. }) = plan {
-                return Err(missing(parent, &key));
+                return Err(missing(&parent.kind, &key));
             }
             planned.push(Planned { kind: parent.kind.clone(), key, plan });
         }
@@ -117,7 +103,7 @@ async fn keys(
 ) -> Result<Vec<Key>, Failure> {
     let found = list(&cluster.client, &parent.kind.collection_path(namespace)).await;
     let objects = match found {
-        Err(kube::Error::Api(status)) if status.code == 404 => return Err(undefined(parent, system.name)),
+        Err(kube::Error::Api(status)) if status.code == 404 => return Err(parent.undefined(system)),
         found => found.map_err(|error| cluster.failed(&format!("list {}", parent.kind.plural()), error))?,
     };
     let text =
@@ -126,16 +112,4 @@ async fn keys(
         Some(Key::new(text(object, "/metadata/namespace").as_deref(), &text(object, "/metadata/name")?))
     };
     Ok(objects.iter().filter_map(key).collect())
-}
-
-fn undefined(parent: &Parent, system: &str) -> Failure {
-    Failure::new(anyhow::anyhow!("the cluster does not have the kind {}", parent.kind))
-        .next(format!("mainstay crds {system} | kubectl apply -f -"))
-}
-
-fn missing(parent: &Parent, key: &Key) -> Failure {
-    let kind = parent.kind.kind();
-    let place = key.namespace().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
-    Failure::new(anyhow::anyhow!("there is no {kind} {}{place}", key.name()))
-        .next(format!("mainstay status {} -A shows those that there are", parent.kind.plural()))
 }

@@ -10,7 +10,7 @@ mod render;
 pub(crate) mod state;
 pub(crate) mod tree;
 
-use crate::cluster::{Catalog, Cluster, Connection, get, list};
+use crate::cluster::{Catalog, Cluster, Connection, get, list, missing};
 use crate::failure::Failure;
 use crate::output::{Format, OBJECTS, Paint, json, patiently, print, say, yaml};
 use crate::systems;
@@ -43,7 +43,7 @@ pub(crate) struct Options {
 /// Shows how things stand. The code is 1 if something is not ready.
 pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
     let cluster = options.connection.open().await?;
-    let gathered = patiently("reading the cluster", look(&cluster, options)).await?;
+    let (kinds, gathered) = patiently("reading the cluster", look(&cluster, options)).await?;
     let Gathered { trees, left_out } = &gathered;
     print(&match options.output {
         Format::Json => json(&render::data(trees))?,
@@ -54,20 +54,20 @@ pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
             let namespaces = options.all_namespaces;
             let mut text = render::table(trees, namespaces, now, paint);
             if options.name.is_some() {
-                trees.iter().for_each(|tree| text.push_str(&render::conditions(tree, now, paint)));
+                for tree in trees {
+                    text.push_str(&render::conditions(tree, now, paint));
+                }
             }
             text
         }
     })?;
     say(&render::left_out(left_out));
-    say(&match trees.is_empty() {
-        true => empty(options, &cluster),
-        false => render::summary(trees),
-    });
+    say(&if trees.is_empty() { empty(&kinds, options, &cluster) } else { render::summary(trees) });
     Ok(u8::from(!trees.iter().all(tree::Tree::is_fine)).into())
 }
 
-async fn look(cluster: &Cluster, options: &Options) -> Result<Gathered, Failure> {
+/// The kinds that were meant, and what there is of them.
+async fn look(cluster: &Cluster, options: &Options) -> Result<(Vec<Kind>, Gathered), Failure> {
     let catalog = Catalog::fetch(&cluster.client).await;
     let catalog = catalog.map_err(|error| cluster.failed("ask which kinds there are", error))?;
     let kinds = match &options.kind {
@@ -76,16 +76,30 @@ async fn look(cluster: &Cluster, options: &Options) -> Result<Gathered, Failure>
     };
     let namespace = (!options.all_namespaces).then(|| cluster.or_default(options.namespace.as_deref()));
     let mut roots = Vec::new();
+    let mut left_out = Vec::new();
     for kind in &kinds {
         let within = namespace.filter(|_| kind.scope() == Scope::Namespaced);
-        roots.extend(match &options.name {
-            Some(name) => vec![one(cluster, kind, &Key::new(within, name)).await?],
-            None => all(cluster, kind, within).await?,
-        });
+        match &options.name {
+            Some(name) => roots.extend(one(cluster, kind, &Key::new(within, name)).await?),
+            None => match list(&cluster.client, &kind.collection_path(within)).await {
+                Ok(found) => roots.extend(found),
+                // Who asked for nothing in particular is shown what there is to see.
+                Err(kube::Error::Api(status)) if status.code == 403 && options.kind.is_none() => {
+                    left_out.push((kind.clone(), status.message));
+                }
+                Err(error) => return Err(cluster.failed(&format!("list {}", kind.plural()), error)),
+            },
+        }
+    }
+    if let (Some(name), Some(kind), true) = (&options.name, kinds.first(), roots.is_empty()) {
+        let within = namespace.filter(|_| kind.scope() == Scope::Namespaced);
+        return Err(missing(kind, &Key::new(within, name)));
     }
     // What is made for an object in a namespace is in that namespace.
     let is_within = kinds.iter().all(|kind| kind.scope() == Scope::Namespaced);
-    gather::gather(cluster, &catalog, roots, namespace.filter(|_| is_within)).await
+    let mut gathered = gather::gather(cluster, &catalog, roots, namespace.filter(|_| is_within)).await?;
+    gathered.left_out.splice(0..0, left_out);
+    Ok((kinds, gathered))
 }
 
 /// The kinds that a word means.
@@ -102,7 +116,7 @@ fn meant(catalog: &Catalog, name: &str) -> Result<Vec<Kind>, Failure> {
     }
     let failure = Failure::new(anyhow::anyhow!("the cluster has no kind {name}"));
     if let Some((system, _)) = systems::of_kind(name)? {
-        return Err(failure.next(format!("mainstay crds {} | kubectl apply -f -", system.name)));
+        return Err(failure.next(system.define()));
     }
     Err(match catalog.similar(name) {
         Some(similar) => failure.next(format!("mainstay status {}", similar.kind.plural())),
@@ -121,34 +135,21 @@ fn all_parents(catalog: &Catalog) -> Result<Vec<Kind>, Failure> {
     Ok(kinds)
 }
 
-async fn all(cluster: &Cluster, kind: &Kind, namespace: Option<&str>) -> Result<Vec<Value>, Failure> {
-    let found = list(&cluster.client, &kind.collection_path(namespace)).await;
-    found.map_err(|error| cluster.failed(&format!("list {}", kind.plural()), error))
-}
-
-async fn one(cluster: &Cluster, kind: &Kind, key: &Key) -> Result<Value, Failure> {
+async fn one(cluster: &Cluster, kind: &Kind, key: &Key) -> Result<Option<Value>, Failure> {
     let found = get(&cluster.client, &kind.object_path(key)).await;
-    let found = found.map_err(|error| cluster.failed(&format!("read {} {key}", kind.kind()), error))?;
-    found.ok_or_else(|| {
-        let place =
-            key.namespace().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
-        let why = anyhow::anyhow!("there is no {} {}{place}", kind.kind(), key.name());
-        Failure::new(why).next(format!("mainstay status {} -A shows those that there are", kind.plural()))
-    })
+    found.map_err(|error| cluster.failed(&format!("read {} {key}", kind.kind()), error))
 }
 
-fn empty(options: &Options, cluster: &Cluster) -> String {
-    let place = match options.all_namespaces {
-        true => "anywhere".to_owned(),
-        false => format!("in namespace {}", cluster.or_default(options.namespace.as_deref())),
-    };
-    let next = if options.all_namespaces {
-        "mainstay check tells which systems are installed"
-    } else {
-        "-A looks in all namespaces"
-    };
-    match &options.kind {
-        Some(kind) => format!("there is no {kind} {place}\nnext: {next}\n"),
-        None => format!("there is nothing of {} {place}\nnext: {next}\n", systems::names()),
+fn empty(kinds: &[Kind], options: &Options, cluster: &Cluster) -> String {
+    if kinds.is_empty() {
+        let names = systems::names();
+        return format!("the cluster has no kind of {names}\nnext: mainstay check tells what is missing\n");
     }
+    let plurals: Vec<&str> = kinds.iter().map(Kind::plural).collect();
+    let plurals = plurals.join(" and no ");
+    if options.all_namespaces || kinds.iter().all(|kind| kind.scope() == Scope::Cluster) {
+        return format!("there are no {plurals} in the cluster\n");
+    }
+    let namespace = cluster.or_default(options.namespace.as_deref());
+    format!("there are no {plurals} in namespace {namespace}\nnext: -A looks in all namespaces\n")
 }

@@ -81,6 +81,11 @@ impl System {
         (self.definitions)()
     }
 
+    /// The command that has a cluster know its kinds.
+    pub(crate) fn define(&self) -> String {
+        format!("mainstay crds {} | kubectl apply --server-side -f -", self.name)
+    }
+
     /// The kinds that users write.
     pub(crate) fn parents(&self) -> Result<Vec<Parent>, Failure> {
         Ok(self.definitions()?.iter().filter_map(Parent::of).collect())
@@ -152,6 +157,12 @@ impl Parent {
         Some(Parent { kind, aliases })
     }
 
+    /// That the cluster does not have it.
+    pub(crate) fn undefined(&self, system: &System) -> Failure {
+        Failure::new(anyhow::anyhow!("the cluster does not have the kind {}", self.kind))
+            .next(system.define())
+    }
+
     /// Whether a command line means this kind: `WebApp`, `webapps`, `wa`, `webapps.examples.mainstay.dev`.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         let name = name.to_lowercase();
@@ -161,7 +172,7 @@ impl Parent {
     }
 }
 
-/// The system of this name.
+/// The system of this name. What is to be done with it ends `cannot …` if there is none.
 pub(crate) fn find(name: &str, doing: &str) -> Result<&'static System, Failure> {
     if let Some(system) = ALL.iter().find(|system| system.name == name) {
         return Ok(system);
@@ -180,10 +191,11 @@ pub(crate) fn chosen(names: &[String], doing: &str) -> Result<Vec<&'static Syste
     if names.is_empty() {
         let systems: Vec<&System> = ALL.iter().filter(|system| !system.is_example).collect();
         if systems.is_empty() {
+            let why =
+                "without a name it is about all systems but the examples, and there are only examples yet";
             let error =
-                anyhow::anyhow!("there are only examples yet, and those are named: {}", self::names())
-                    .context(format!("cannot {doing} nothing"));
-            return Err(Failure::new(error).next(format!("mainstay {doing} {}", ALL[0].name)));
+                anyhow::anyhow!("{why}: {}", self::names()).context(format!("no system to {doing} is named"));
+            return Err(Failure::new(error).next("name one or more of them"));
         }
         return Ok(systems);
     }
@@ -205,6 +217,21 @@ pub(crate) fn of_kind(name: &str) -> Result<Option<(&'static System, Parent)>, F
         }
     }
     Ok(None)
+}
+
+/// The system that a word means, with those of its kinds that are meant: `webapp`, `wa`, `WebApp`.
+pub(crate) fn meant(word: &str, doing: &str) -> Result<(&'static System, Vec<Parent>), Failure> {
+    if let Some((system, parent)) = of_kind(word)? {
+        return Ok((system, vec![parent]));
+    }
+    match find(word, doing) {
+        Ok(system) => Ok((system, system.parents()?)),
+        Err(failure) => {
+            let parents = ALL.iter().flat_map(System::parents).flatten();
+            let kinds: Vec<_> = parents.map(|parent| parent.kind.kind().to_owned()).collect();
+            Err(failure.next(format!("name a system, or what its users write: {}", kinds.join(" or "))))
+        }
+    }
 }
 
 /// All names, for a sentence.

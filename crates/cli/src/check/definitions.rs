@@ -1,7 +1,7 @@
 //! Whether the cluster has the kinds of a system, as this version of it needs them.
 
 use super::finding::Finding;
-use crate::cluster::{Cluster, get};
+use crate::cluster::{Catalog, Cluster, get};
 use crate::failure::Failure;
 use crate::systems::System;
 use mainstay::diff::{Learned, Rules, compare};
@@ -20,9 +20,14 @@ pub(super) async fn examine(
     for wanted in system.definitions()? {
         let name = wanted.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let what = format!("{}: kinds", system.name);
-        let fix = format!("mainstay crds {} | kubectl apply --server-side -f -", system.name);
+        let fix = system.define();
         let live = match get(&cluster.client, &format!("{PATH}/{name}")).await {
             Ok(live) => live,
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                findings.push(unreadable(cluster, &what, &name, system, fix).await?);
+                is_there = true;
+                continue;
+            }
             Err(error) => {
                 findings.push(Finding::failed_with(
                     &what,
@@ -42,6 +47,24 @@ pub(super) async fn examine(
         });
     }
     Ok((findings, is_there))
+}
+
+/// What can be said of kinds whose definition may not be read: whether they are served.
+async fn unreadable(
+    cluster: &Cluster,
+    what: &str,
+    name: &str,
+    system: &System,
+    fix: String,
+) -> Result<Finding, Failure> {
+    let catalog = Catalog::fetch(&cluster.client).await;
+    let catalog = catalog.map_err(|error| cluster.failed("ask which kinds there are", error))?;
+    let mut parents = system.parents()?.into_iter();
+    if parents.all(|parent| catalog.serves(&parent.kind)) {
+        let detail = format!("{name} is served; you may not read whether it is as it should be");
+        return Ok(Finding::noted(what, detail));
+    }
+    Ok(Finding::failed(what, format!("{name} is not there"), fix))
 }
 
 /// What is wrong with a definition.

@@ -1,5 +1,6 @@
 //! What was found, as text and as data. Pure.
 
+use crate::cluster::LOOK;
 use crate::failure::Failure;
 use crate::output::{Cell, Paint, Table, Tone, count};
 use serde::Serialize;
@@ -41,6 +42,9 @@ impl Finding {
     /// A failure of a whole command, as one finding.
     pub(super) fn failed_with(what: &str, failure: &Failure) -> Self {
         let (detail, fix) = failure.parts();
+        // To look further is what is being done.
+        let fix =
+            fix.map(|fix| fix.trim_end_matches(LOOK).trim_end().to_owned()).filter(|fix| !fix.is_empty());
         Finding { verdict: Verdict::Fail, fix, ..Self::passed(what, detail) }
     }
 

@@ -58,19 +58,12 @@ pub(super) async fn examine(
             }
         }
     }
-    Ok(match refused.is_empty() {
-        true => {
-            Finding::passed(what, format!("you may do all of the {} that it does", count(number, "thing")))
-        }
-        false => Finding::failed(
-            what,
-            told(&refused),
-            format!(
-                "mainstay rbac {} --service-account NAMESPACE/NAME | kubectl apply -f -, and run it as that",
-                system.name
-            ),
-        ),
-    })
+    if refused.is_empty() {
+        let detail = format!("you may do all of the {} that it does", count(number, "thing"));
+        return Ok(Finding::passed(what, detail));
+    }
+    let rbac = format!("mainstay rbac {} --service-account NAMESPACE/NAME", system.name);
+    Ok(Finding::failed(what, told(&refused), format!("{rbac} | kubectl apply -f -, and run it as that")))
 }
 
 async fn is_allowed(cluster: &Cluster, act: &Act) -> Result<bool, kube::Error> {

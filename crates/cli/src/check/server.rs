@@ -31,8 +31,8 @@ pub(super) async fn examine(cluster: &Cluster) -> (Vec<Finding>, bool) {
     // Most things are forbidden to whom the server does not know, but not the version.
     let known = match crate::cluster::list(&cluster.client, "/api/v1/namespaces?limit=1").await {
         Err(kube::Error::Api(status)) if status.code == 401 => {
-            let error = kube::Error::Api(status);
-            findings.push(Finding::failed_with("identity", &cluster.failed("ask as a user", error)));
+            let detail = "the server does not know who asks (HTTP 401)";
+            findings.push(Finding::failed("identity", detail, "renew the credentials in the kubeconfig"));
             false
         }
         _ => true,

@@ -7,6 +7,9 @@ use serde_json::Value;
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
+/// Finds the webhooks of an object.
+type HooksOf = fn(&Value) -> Vec<Hook>;
+
 /// A webhook behind a Service.
 #[derive(Debug, PartialEq, Eq)]
 struct Hook {
@@ -22,7 +25,7 @@ struct Hook {
 pub(super) async fn examine(cluster: &Cluster) -> Vec<Finding> {
     let what = "webhooks";
     let mut hooks = Vec::new();
-    let sources: [(String, fn(&Value) -> Vec<Hook>); 3] = [
+    let sources: [(String, HooksOf); 3] = [
         (format!("{ADMISSION}/validatingwebhookconfigurations"), admission),
         (format!("{ADMISSION}/mutatingwebhookconfigurations"), admission),
         (DEFINITIONS.to_owned(), conversion),
@@ -31,14 +34,14 @@ pub(super) async fn examine(cluster: &Cluster) -> Vec<Finding> {
         match list(&cluster.client, &path).await {
             Ok(objects) => hooks.extend(objects.iter().flat_map(of)),
             Err(kube::Error::Api(status)) if status.code == 403 => {
-                return vec![Finding::noted(what, format!("could not be looked at: {}", status.message))];
+                return vec![Finding::noted(what, "you may not look at those of the cluster")];
             }
             Err(error) => return vec![Finding::failed_with(what, &cluster.failed("list webhooks", error))],
         }
     }
     let mut findings = Vec::new();
     for hook in &hooks {
-        findings.extend(wrong(cluster, hook).await.map(|why| finding(hook, &why)));
+        findings.extend(wrong(cluster, hook).await.map(|wrong| finding(hook, &wrong)));
     }
     if findings.is_empty() {
         findings.push(match hooks.len() {
@@ -52,26 +55,32 @@ pub(super) async fn examine(cluster: &Cluster) -> Vec<Finding> {
     findings
 }
 
-fn finding(hook: &Hook, why: &str) -> Finding {
-    let detail = format!("{}: {why}", hook.of);
-    let fix = format!(
-        "bring back Service {} in namespace {}, or delete {}",
-        hook.service,
-        hook.namespace,
-        hook.of.split(':').next().unwrap_or_default()
-    );
-    match hook.is_strict {
-        true => Finding::failed("webhooks", detail, fix),
-        false => Finding::noted("webhooks", detail).with_fix(fix),
+/// Why nobody answers for a webhook.
+enum Wrong {
+    NoService,
+    NothingReady,
+}
+
+fn finding(hook: &Hook, wrong: &Wrong) -> Finding {
+    let service = format!("Service {}/{}", hook.namespace, hook.service);
+    let (why, remedy) = match wrong {
+        Wrong::NoService => ("does not exist", format!("bring back {service}")),
+        Wrong::NothingReady => ("has no pod that is ready", format!("have a pod of {service} ready")),
+    };
+    let detail = format!("{}: {service} {why}", hook.of);
+    let fix = format!("{remedy}, or delete {}", hook.of.split(':').next().unwrap_or_default());
+    if hook.is_strict {
+        Finding::failed("webhooks", detail, fix)
+    } else {
+        Finding::noted("webhooks", detail).with_fix(fix)
     }
 }
 
-/// Why nobody answers for a webhook.
-async fn wrong(cluster: &Cluster, hook: &Hook) -> Option<String> {
+async fn wrong(cluster: &Cluster, hook: &Hook) -> Option<Wrong> {
     let Hook { namespace, service, .. } = hook;
     let found = get(&cluster.client, &format!("/api/v1/namespaces/{namespace}/services/{service}")).await;
     let Some(found) = found.ok()? else {
-        return Some(format!("Service {namespace}/{service} does not exist"));
+        return Some(Wrong::NoService);
     };
     // Where there is no selector, who knows what is behind it.
     found.pointer("/spec/selector")?;
@@ -79,7 +88,7 @@ async fn wrong(cluster: &Cluster, hook: &Hook) -> Option<String> {
         "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector=kubernetes.io/service-name={service}"
     );
     let slices = list(&cluster.client, &slices).await.ok()?;
-    (!slices.iter().any(has_ready)).then(|| format!("Service {namespace}/{service} has no pod that is ready"))
+    (!slices.iter().any(has_ready)).then_some(Wrong::NothingReady)
 }
 
 fn has_ready(slice: &Value) -> bool {

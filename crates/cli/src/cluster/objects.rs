@@ -1,7 +1,10 @@
 //! Objects of any kind, as plain JSON.
 
+use crate::failure::Failure;
 use http::Request;
+use kube::core::Status;
 use kube::{Client, Error};
+use mainstay::{Key, Kind};
 use serde_json::Value;
 
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
@@ -13,13 +16,26 @@ fn request(path: &str, accept: &str) -> Result<Request<Vec<u8>>, Error> {
     Request::get(path).header("accept", accept).body(Vec::new()).map_err(Error::HttpError)
 }
 
-/// What is at a path; `None` if nothing is.
+/// The object at a path; `None` if it is not there. That its kind is not there is an error.
 pub(crate) async fn get(client: &Client, path: &str) -> Result<Option<Value>, Error> {
     match client.request(request(path, "application/json")?).await {
         Ok(object) => Ok(Some(object)),
-        Err(Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(Error::Api(status)) if status.code == 404 && is_about_an_object(&status) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// That there is no such object.
+pub(crate) fn missing(kind: &Kind, key: &Key) -> Failure {
+    let place = key.namespace().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+    let all = if key.namespace().is_some() { " -A" } else { "" };
+    Failure::new(anyhow::anyhow!("there is no {} {}{place}", kind.kind(), key.name()))
+        .next(format!("mainstay status {}{all} shows those that there are", kind.plural()))
+}
+
+/// Whether a refusal names an object: then the kind is there.
+fn is_about_an_object(status: &Status) -> bool {
+    status.details.as_ref().is_some_and(|details| !details.name.is_empty())
 }
 
 /// All objects of a collection.

@@ -68,8 +68,8 @@ fn nobody(system: &System, asked: &[String]) -> Failure {
         asked => asked.join("\n"),
     };
     Failure::new(anyhow::anyhow!(why)).context(format!("cannot tell what {name} did")).next(format!(
-        "mainstay run {name} runs it; for one that runs elsewhere:\n    \
-         kubectl port-forward -n NAMESPACE deploy/mainstay-{name} {PORT} and explain … --at http://127.0.0.1:{PORT}"
+        "mainstay run {name} runs it; to ask one in a pod that cannot be reached:\n    \
+         kubectl port-forward -n NAMESPACE deploy/mainstay-{name} {PORT}, and --at http://127.0.0.1:{PORT}"
     ))
 }
 

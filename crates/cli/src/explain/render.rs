@@ -123,7 +123,7 @@ fn write_sync(text: &mut String, sync: &Sync, now: Timestamp, paint: Paint) {
         let tone = if outcome == "done" { Tone::Good } else { Tone::Note };
         let action = paint.paint(crate::plan::tone(step.action), step.action.as_str());
         let outcome = paint.paint(tone, outcome);
-        let _ = writeln!(text, "  {action} {}: {} [{outcome}]", step.object, step.reason.as_str());
+        let _ = writeln!(text, "  {action} {}: {} [{outcome}]", short(&step.object), step.reason.as_str());
         for change in &step.changes {
             let _ = writeln!(text, "      {change}");
         }
@@ -136,6 +136,14 @@ fn write_sync(text: &mut String, sync: &Sync, now: Timestamp, paint: Paint) {
     }
     if sync.plan.steps.is_empty() && sync.plan.waiting.is_empty() && sync.error.is_none() {
         let _ = writeln!(text, "  {}", count(0, "write"));
+    }
+}
+
+/// An object without its kind's group and version: `ConfigMap.v1 default/shop`.
+fn short(object: &str) -> String {
+    match object.split_once(' ') {
+        Some((kind, key)) => format!("{} {key}", kind.split('.').next().unwrap_or(kind)),
+        None => object.to_owned(),
     }
 }
 
@@ -174,8 +182,8 @@ mod tests {
             failing: Deployment.apps/v1 default/shop was refused: no
 
             2026-01-01T00:00:00Z (5m ago) generation 1, because it was created
-              create ConfigMap.v1 default/shop: it is desired and missing [done]
-              apply Service.v1 default/shop: it was changed by somebody else [failed: no]
+              create ConfigMap default/shop: it is desired and missing [done]
+              apply Service default/shop: it was changed by somebody else [failed: no]
                   spec.replicas: 1 → 2
               waiting: Deployment.apps/v1 default/shop was refused: no
               failed: no

@@ -44,7 +44,7 @@ fn hopeless(report: &KindReport, system: &System) -> Option<Failure> {
         KindState::Missing => Some(
             Failure::new(anyhow::anyhow!("the cluster does not have the kind {kind}"))
                 .context(format!("cannot plan {name}"))
-                .next(format!("mainstay crds {name} | kubectl apply -f -")),
+                .next(system.define()),
         ),
         KindState::Forbidden { verb, message, .. } => Some(
             Failure::new(anyhow::anyhow!("{message}"))

@@ -80,7 +80,7 @@ pub(super) fn names(planned: &[Planned]) -> String {
 pub(super) fn summary(planned: &[Planned], system: &str) -> String {
     if planned.is_empty() {
         return format!(
-            "there is nothing to plan for: {system} has no objects here\n  next: -A looks in all namespaces\n"
+            "there is nothing to plan for: {system} has no objects here\nnext: -A looks in all namespaces\n"
         );
     }
     let plans = || planned.iter().filter_map(|planned| planned.plan.as_ref().ok());

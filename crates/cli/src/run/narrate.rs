@@ -69,6 +69,15 @@ fn state(system: &System, operator: &Operator) -> Option<String> {
     if forbidden.is_some() {
         return forbidden;
     }
+    let stale = caches.iter().find_map(|report| match &report.state {
+        KindState::Stale { error, .. } => {
+            Some(format!("{}: out of touch with the cluster: {error}\n", system.name))
+        }
+        _ => None,
+    });
+    if stale.is_some() {
+        return stale;
+    }
     let controllers = operator.controllers();
     let is_ready = !controllers.is_empty() && controllers.iter().all(|controller| controller.ready);
     is_ready.then(|| format!("{}: ready\n", system.name))
@@ -76,9 +85,7 @@ fn state(system: &System, operator: &Operator) -> Option<String> {
 
 fn waits(system: &System, missing: &[String]) -> String {
     let (name, kinds) = (system.name, missing.join(", "));
-    format!(
-        "{name}: waits for {kinds}, which the cluster does not have\n  next: mainstay crds {name} | kubectl apply -f -\n"
-    )
+    format!("{name}: waits for {kinds}, which the cluster does not have\n  next: {}\n", system.define())
 }
 
 fn refused(system: &System, verb: &str, kind: &Kind, message: &str) -> String {

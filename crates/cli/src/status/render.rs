@@ -1,6 +1,6 @@
 //! Trees, as text and as data. Pure.
 
-use super::state::State;
+use super::state::{State, UNSEEN};
 use super::tree::Tree;
 use crate::output::{Cell, Paint, Table, Tone, age, count};
 use jiff::Timestamp;
@@ -117,14 +117,18 @@ pub(super) fn summary(trees: &[Tree]) -> String {
     let all: Vec<&Tree> = trees.iter().flat_map(Tree::all).collect();
     let waiting = all.iter().filter(|tree| !tree.state.is_fine()).count();
     if waiting == 0 {
-        return format!("all of {} ready\n", count(all.len(), "object"));
+        return format!("{}, all ready\n", count(all.len(), "object"));
     }
-    let mut text = format!("{waiting} of {} not ready\n", count(all.len(), "object"));
+    let mut text = format!("{}, {waiting} not ready\n", count(all.len(), "object"));
     let root = trees.iter().find(|tree| !tree.is_fine());
     if let Some(root) = root
-        && let Ok(Some((_, parent))) = crate::systems::of_kind(root.text("/kind"))
+        && let Ok(Some((system, parent))) = crate::systems::of_kind(root.text("/kind"))
         && root.text("/apiVersion") == parent.kind.api_version()
     {
+        if root.state.why() == UNSEEN {
+            let _ = writeln!(text, "next: mainstay run {}", system.name);
+            return text;
+        }
         let place = match root.text("/metadata/namespace") {
             "" => String::new(),
             namespace => format!(" -n {namespace}"),
@@ -141,7 +145,7 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    fn object(api_version: &str, kind: &str, name: &str, owner: &str, status: Value) -> Value {
+    fn object(api_version: &str, kind: &str, name: &str, owner: &str, status: &Value) -> Value {
         let mut object = json!({
             "apiVersion": api_version, "kind": kind, "status": status,
             "metadata": {"name": name, "namespace": "default", "uid": format!("{kind}-{name}"),
@@ -164,10 +168,10 @@ mod tests {
             "WebApp",
             "shop",
             "",
-            ready("False", "1 of 2 pods\nare ready"),
+            &ready("False", "1 of 2 pods\nare ready"),
         );
         let mut retired =
-            object("apps/v1", "ReplicaSet", "shop-old", "Deployment-shop", json!({"observedGeneration": 1}));
+            object("apps/v1", "ReplicaSet", "shop-old", "Deployment-shop", &json!({"observedGeneration": 1}));
         retired["spec"] = json!({"replicas": 0});
         let mut current = retired.clone();
         current["metadata"]["name"] = json!("shop-new");
@@ -175,16 +179,16 @@ mod tests {
         current["spec"] = json!({"replicas": 2});
         current["status"]["availableReplicas"] = json!(1);
         let objects = vec![
-            object("v1", "Pod", "shop-new-b", "ReplicaSet-shop-new", ready("False", "it starts")),
-            object("v1", "Pod", "shop-new-a", "ReplicaSet-shop-new", ready("True", "")),
-            object("v1", "Pod", "stranger", "", ready("True", "")),
-            object("v1", "ConfigMap", "shop", "WebApp-shop", Value::Null),
+            object("v1", "Pod", "shop-new-b", "ReplicaSet-shop-new", &ready("False", "it starts")),
+            object("v1", "Pod", "shop-new-a", "ReplicaSet-shop-new", &ready("True", "")),
+            object("v1", "Pod", "stranger", "", &ready("True", "")),
+            object("v1", "ConfigMap", "shop", "WebApp-shop", &Value::Null),
             object(
                 "apps/v1",
                 "Deployment",
                 "shop",
                 "WebApp-shop",
-                json!({"observedGeneration": 1, "updatedReplicas": 1, "availableReplicas": 1}),
+                &json!({"observedGeneration": 1, "updatedReplicas": 1, "availableReplicas": 1}),
             ),
             retired,
             current,
@@ -229,7 +233,7 @@ mod tests {
         assert!(!trees[0].is_fine() && trees[0].children[0].is_fine());
         let said = summary(&trees);
         expect![[r#"
-            3 of 7 objects not ready
+            7 objects, 3 not ready
             next: mainstay explain webapp shop -n default
         "#]]
         .assert_eq(&said);
@@ -245,8 +249,8 @@ mod tests {
 
     #[test]
     fn a_circle_of_owners_is_shown_once() {
-        let root = object("v1", "A", "a", "B-b", Value::Null);
-        let other = object("v1", "B", "b", "A-a", Value::Null);
+        let root = object("v1", "A", "a", "B-b", &Value::Null);
+        let other = object("v1", "B", "b", "A-a", &Value::Null);
         let trees = grow(vec![root.clone()], vec![other, root]);
         assert_eq!(trees[0].all().len(), 2);
     }

@@ -1,7 +1,11 @@
 //! Whether an object does its work, as a person wants to know it. Pure.
 
+use crate::systems::{self, Parent, System};
 use mainstay::readiness::{Readiness, readiness};
 use serde_json::Value;
+
+/// Of an object that a system should look after, and none does.
+pub(super) const UNSEEN: &str = "no operator has seen it";
 
 /// How an object does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +46,9 @@ pub(crate) fn state(object: &Value, owner: Option<&State>) -> State {
     if is_pod && (phase == Some("Succeeded") || owner == Some(&State::Done)) {
         return State::Done;
     }
+    if is_unseen(object) {
+        return State::NotReady(UNSEEN.to_owned());
+    }
     let is_job = object["kind"] == "Job" && object["apiVersion"] == "batch/v1";
     match readiness(object) {
         Readiness::Ready if is_job => State::Done,
@@ -52,6 +59,15 @@ pub(crate) fn state(object: &Value, owner: Option<&State>) -> State {
         Readiness::NotReady(why) if is_pod => State::NotReady(pod_reason(object).unwrap_or(why)),
         Readiness::NotReady(why) => State::NotReady(why),
     }
+}
+
+/// Whether it is of a kind that a system looks after, and none has: an operator writes a status first of all.
+fn is_unseen(object: &Value) -> bool {
+    let is_parent = |parent: &Parent| {
+        object["kind"] == parent.kind.kind() && object["apiVersion"] == parent.kind.api_version()
+    };
+    let is_empty = object.get("status").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty);
+    is_empty && systems::ALL.iter().flat_map(System::parents).flatten().any(|parent| is_parent(&parent))
 }
 
 /// Why a Job has failed, if it has.
@@ -98,7 +114,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn pod(status: Value) -> Value {
+    fn pod(status: &Value) -> Value {
         json!({"apiVersion": "v1", "kind": "Pod", "status": status})
     }
 
@@ -109,27 +125,38 @@ mod tests {
             "conditions": [{"type": "Ready", "status": "False", "message": "containers with unready status: [web]"}],
             "containerStatuses": [{"name": "web", "ready": false, "state": waiting}]});
         let told = State::NotReady("container web: ImagePullBackOff: no such image".into());
-        assert_eq!(state(&pod(status), None), told);
+        assert_eq!(state(&pod(&status), None), told);
     }
 
     #[test]
     fn a_pod_without_a_node_tells_why() {
         let status = json!({"phase": "Pending",
             "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}]});
-        assert_eq!(state(&pod(status), None), State::NotReady("0/1 nodes are available".into()));
+        assert_eq!(state(&pod(&status), None), State::NotReady("0/1 nodes are available".into()));
+    }
+
+    #[test]
+    fn an_object_that_no_operator_has_seen_is_not_ready() {
+        let mut app = json!({"apiVersion": "examples.mainstay.dev/v1", "kind": "WebApp", "status": {}});
+        assert_eq!(state(&app, None), State::NotReady("no operator has seen it".into()));
+        app["status"]["readyReplicas"] = json!(2);
+        assert_eq!(state(&app, None), State::Ready);
+        app["apiVersion"] = json!("example.com/v1");
+        app["status"] = json!({});
+        assert_eq!(state(&app, None), State::Ready, "of other kinds nobody knows");
     }
 
     #[test]
     fn what_has_ended_well_is_done() {
         let ended = json!({"phase": "Succeeded", "conditions": [{"type": "Ready", "status": "False"}]});
-        assert_eq!(state(&pod(ended), None), State::Done);
+        assert_eq!(state(&pod(&ended), None), State::Done);
         let job = |kind: &str, message: &str| {
             json!({"apiVersion": "batch/v1", "kind": "Job",
                 "status": {"conditions": [{"type": kind, "status": "True", "message": message}]}})
         };
         assert_eq!(state(&job("Complete", ""), None), State::Done);
         assert_eq!(state(&job("Failed", "too late"), None), State::NotReady("too late".into()));
-        let attempt = pod(json!({"phase": "Failed", "conditions": [{"type": "Ready", "status": "False"}]}));
+        let attempt = pod(&json!({"phase": "Failed", "conditions": [{"type": "Ready", "status": "False"}]}));
         assert_eq!(state(&attempt, Some(&State::Done)), State::Done);
         assert!(!state(&attempt, Some(&State::Ready)).is_fine());
     }

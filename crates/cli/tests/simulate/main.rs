@@ -57,6 +57,7 @@ fn all_are_listed_for_programs_too() {
     let listed: Value = serde_json::from_str(&simulate(&["-o", "json"]).stdout).unwrap();
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|system| &system["name"]).collect();
     assert_eq!(names, ["echo-server", "webapp"]);
+    assert!(simulate(&["-o", "yaml"]).stdout.starts_with("- name: echo-server\n"));
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn wrong_usage_ends_with_2() {
         &["webapp", "--replay", "crash after write 1", "--seeds", "3"],
         &["webapp", "--seed", "3"],
         &["webapp", "--threads", "0"],
-        &["webapp", "-o", "yaml"],
+        &["webapp", "-o", "name"],
     ] {
         let ended = simulate(arguments);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{arguments:?}: {ended:?}");

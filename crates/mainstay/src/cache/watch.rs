@@ -141,7 +141,7 @@ impl Watcher {
         if next.name() == state.name() {
             tracing::debug!(%kind, error, wait_ms, "the kind still cannot be watched");
         } else if next == KindState::Missing {
-            tracing::warn!(%kind, "the server has no such kind; waiting for its definition");
+            tracing::info!(%kind, "the server has no such kind; waiting for its definition");
         } else {
             tracing::warn!(%kind, error, wait_ms, state = next.name(), "the kind cannot be watched");
         }
