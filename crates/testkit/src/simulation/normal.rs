@@ -28,6 +28,7 @@ use serde_json::Value;
 
 pub(super) use self::ignored::Ignored;
 use self::text::Lexicon;
+pub(super) use self::text::without_uids;
 use self::tree::{Mention, normal_tree};
 use super::ask::is_aside;
 use super::state::{Place, State};

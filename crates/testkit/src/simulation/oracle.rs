@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::account::Removal;
-use super::normal::{Ignored, Normal, normalise};
+use super::normal::{Ignored, Normal, normalise, without_uids};
 use super::violation::Violation;
 use super::world::Run;
 
@@ -90,6 +90,7 @@ impl Rules {
             if let Some(prefix) = &removal.generate_name {
                 place.name = format!("{prefix}*").into();
             }
+            place.name = without_uids(&place.name).into();
             counted.entry(place.to_string()).or_default().push(removal);
         }
         counted

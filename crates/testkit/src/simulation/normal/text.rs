@@ -251,6 +251,22 @@ fn is_address(text: &str) -> bool {
     text.parse::<std::net::Ipv4Addr>().is_ok()
 }
 
+/// A text with a star in the place of each uid.
+pub(in crate::simulation) fn without_uids(text: &str) -> String {
+    let mut without = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        if is_uuid(rest.as_bytes()) {
+            without.push('*');
+            rest = &rest[UUID_BYTES..];
+        } else {
+            without.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    without
+}
+
 /// Whether bytes begin with a uid, and not with something longer.
 fn is_uuid(bytes: &[u8]) -> bool {
     let Some(uuid) = bytes.get(..UUID_BYTES) else { return false };

@@ -89,6 +89,15 @@ fn generated_names_are_counted_by_their_prefix() {
 }
 
 #[test]
+fn names_with_uids_are_counted_without_them() {
+    let named = |uid: &str| own("persistentvolumes", &format!("pvc-{uid}"));
+    let (one, two) = ("0c1d2e3f-0000-4000-8000-000000000001", "0c1d2e3f-0000-4000-8000-000000000002");
+    assert!(lost(&[named(one)], &[named(two)]).is_empty());
+    let found = lost(&[named(one)], &[named(one), named(two)]);
+    assert_eq!(found, ["lost: persistentvolumes shop/pvc-*, removed by operator#2"]);
+}
+
+#[test]
 fn what_an_operator_made_it_may_remove_unless_it_holds_data() {
     assert!(lost(&[], &[own("deployments.apps", "a")]).is_empty());
     for resource in ["persistentvolumeclaims", "persistentvolumes", "secrets", "external"] {
