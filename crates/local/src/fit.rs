@@ -53,8 +53,8 @@ fn label<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
     node.metadata.labels.as_ref()?.get(key).map(String::as_str)
 }
 
-/// One of its terms is enough; a term that asks for nothing is none.
-fn selects(selector: &NodeSelector, node: &Node) -> bool {
+/// Whether a node is one of those that are selected. One of the terms is enough; a term that asks for nothing is none.
+pub(crate) fn selects(selector: &NodeSelector, node: &Node) -> bool {
     selector.node_selector_terms.iter().any(|term| term_fits(term, node))
 }
 

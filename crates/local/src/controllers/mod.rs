@@ -12,6 +12,7 @@ mod pods;
 mod revisions;
 mod share;
 mod stateful_set;
+pub mod storage;
 
 use mainstay::{DeletionBudget, OperatorBuilder};
 
@@ -21,6 +22,7 @@ pub const NAME: &str = "mainstay-controllers";
 /// Adds all controllers to an operator.
 pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
     // What is to go here is what somebody deleted or scaled down; nobody is served by its going slowly.
+    let client = operator.client();
     operator
         .deletion_budget(DeletionBudget { burst: u32::MAX, per_minute: u32::MAX })
         .controller(stateful_set::controller())
@@ -29,4 +31,6 @@ pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
         .controller(cron_job::controller())
         .controller(job::controller())
         .controller(orphans::controller())
+        .controller(storage::claims())
+        .controller(storage::volumes(client))
 }

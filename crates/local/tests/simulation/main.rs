@@ -5,3 +5,4 @@ mod stateful_set;
 mod endpoints;
 mod cron_job;
 mod job;
+mod storage;
