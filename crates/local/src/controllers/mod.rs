@@ -21,9 +21,9 @@ pub const NAME: &str = "mainstay-controllers";
 
 /// Adds all controllers to an operator.
 pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
-    // What is to go here is what somebody deleted or scaled down; nobody is served by its going slowly.
     let client = operator.client();
     operator
+        // What is to go here is what somebody deleted or scaled down; nobody is served by its going slowly.
         .deletion_budget(DeletionBudget { burst: u32::MAX, per_minute: u32::MAX })
         .controller(stateful_set::controller())
         .controller(daemon_set::controller())

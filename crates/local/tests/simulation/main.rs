@@ -5,4 +5,5 @@ mod stateful_set;
 mod endpoints;
 mod cron_job;
 mod job;
+mod scheduler;
 mod storage;

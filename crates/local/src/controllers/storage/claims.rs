@@ -14,7 +14,7 @@ use mainstay::{Error, SyncRequest, SyncResponse};
 use serde_json::{Value, json};
 
 use super::matching::{
-    Standing, Storage, best_volume, class_of_claim, default_class, is_delayed, is_large_enough,
+    BY_HAND, Standing, Storage, best_volume, class_of_claim, default_class, is_delayed, is_large_enough,
     leaves_class_open, mismatch, named_volume, standing,
 };
 use super::{
@@ -24,8 +24,6 @@ use super::{
 /// On claims: whoever is to make their volumes.
 const MAKER: [&str; 2] =
     ["volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/storage-provisioner"];
-/// The provisioner of classes whose volumes are made by hand.
-const BY_HAND: &str = "kubernetes.io/no-provisioner";
 
 pub(super) fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
     let claim: PersistentVolumeClaim = request.parent()?;

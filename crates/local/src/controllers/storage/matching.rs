@@ -12,6 +12,8 @@ use super::{BIND_COMPLETED, SELECTED_NODE, annotation, storage};
 use crate::controllers::pods::is_going;
 use crate::fit;
 
+/// The provisioner of classes whose volumes are made by hand.
+pub(super) const BY_HAND: &str = "kubernetes.io/no-provisioner";
 /// Where the class was before there was a field for it.
 const OLD_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 const DEFAULT_CLASS: [&str; 2] =
@@ -19,10 +21,10 @@ const DEFAULT_CLASS: [&str; 2] =
 
 /// What claims are matched with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Storage<'a> {
-    pub(super) volumes: &'a [PersistentVolume],
-    pub(super) classes: &'a [StorageClass],
-    pub(super) nodes: &'a [Node],
+pub(crate) struct Storage<'a> {
+    pub(crate) volumes: &'a [PersistentVolume],
+    pub(crate) classes: &'a [StorageClass],
+    pub(crate) nodes: &'a [Node],
 }
 
 /// How a volume stands to a claim.
@@ -54,7 +56,7 @@ pub(super) fn standing(volume: &PersistentVolume, claim: &PersistentVolumeClaim)
 }
 
 /// The class that a claim asks for; empty for none.
-pub(crate) fn class_of_claim(claim: &PersistentVolumeClaim) -> &str {
+pub(super) fn class_of_claim(claim: &PersistentVolumeClaim) -> &str {
     let given = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_deref());
     annotation(claim, OLD_CLASS).or(given).unwrap_or_default()
 }
@@ -82,11 +84,31 @@ pub(super) fn leaves_class_open(claim: &PersistentVolumeClaim) -> bool {
     given.is_none() && annotation(claim, OLD_CLASS).is_none()
 }
 
-/// Whether a claim is to wait for a pod that uses it, and still does.
-pub(crate) fn is_delayed(claim: &PersistentVolumeClaim, classes: &[StorageClass]) -> bool {
-    let class = classes.iter().find(|class| class.name_any() == class_of_claim(claim));
-    let waits = class.and_then(|class| class.volume_binding_mode.as_deref()) == Some("WaitForFirstConsumer");
-    waits && annotation(claim, SELECTED_NODE).is_none()
+/// Whether a claim is to wait for a pod that uses it.
+pub(crate) fn waits_for_pod(claim: &PersistentVolumeClaim, classes: &[StorageClass]) -> bool {
+    let class = class_named(class_of_claim(claim), classes);
+    class.and_then(|class| class.volume_binding_mode.as_deref()) == Some("WaitForFirstConsumer")
+}
+
+/// Whether a claim waits for a pod that uses it, and still does.
+pub(super) fn is_delayed(claim: &PersistentVolumeClaim, classes: &[StorageClass]) -> bool {
+    waits_for_pod(claim, classes) && annotation(claim, SELECTED_NODE).is_none()
+}
+
+/// Whether a claim that waits for its pod would get a volume if that ran on a node. What is made for it is made anywhere.
+pub(crate) fn would_be_served_on(claim: &PersistentVolumeClaim, node: &str, storage: Storage<'_>) -> bool {
+    let class = class_named(class_of_claim(claim), storage.classes);
+    if class.is_some_and(|class| class.provisioner != BY_HAND) {
+        return true;
+    }
+    let mut placed = claim.clone();
+    let annotations = placed.metadata.annotations.get_or_insert_default();
+    annotations.insert(SELECTED_NODE.to_owned(), node.to_owned());
+    best_volume(&placed, storage.volumes, storage.nodes).is_some()
+}
+
+fn class_named<'a>(name: &str, classes: &'a [StorageClass]) -> Option<&'a StorageClass> {
+    classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))
 }
 
 /// Why a volume that a claim asks for by name cannot be its own, in the words of Kubernetes.

@@ -29,7 +29,7 @@ use kube::core::Resource;
 use mainstay::diff::quantity_in_billionths;
 use mainstay::{ChildKind, Controller};
 
-pub(crate) use matching::{class_of_claim, is_delayed};
+pub(crate) use matching::{Storage, waits_for_pod, would_be_served_on};
 
 /// The provisioner of volumes on this machine, as storage classes name it.
 pub const PROVISIONER: &str = "mainstay.dev/local";
@@ -37,7 +37,7 @@ pub const PROVISIONER: &str = "mainstay.dev/local";
 pub const VOLUMES: &str = "/var/lib/mainstay/volumes";
 
 /// On claims: they have been bound once.
-const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+pub(crate) const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 /// On claims and volumes: they were bound by their controller, not by a user.
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 /// On volumes: who made them.
@@ -69,7 +69,7 @@ pub(super) fn volumes(client: kube::Client) -> Controller {
 }
 
 /// An annotation of an object.
-fn annotation<'a>(object: &'a impl Resource, name: &str) -> Option<&'a str> {
+pub(crate) fn annotation<'a>(object: &'a impl Resource, name: &str) -> Option<&'a str> {
     object.meta().annotations.as_ref()?.get(name).map(String::as_str)
 }
 

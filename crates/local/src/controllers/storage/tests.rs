@@ -151,7 +151,11 @@ fn a_claim_that_waits_for_a_pod_is_served_once_its_node_is_known() {
         ["one", "two"].map(|name| from_value(json!({"metadata": {"name": name}})).unwrap()).into();
     let storage = Storage { volumes: &volumes, classes: &classes, nodes: &nodes };
     check_reserved(&[plain("data")], storage, expect![[""]]);
-    check_reserved(&[claim("data", &json!({}), &json!({SELECTED_NODE: "two"}))], storage, expect!["two: data"]);
+    check_reserved(
+        &[claim("data", &json!({}), &json!({SELECTED_NODE: "two"}))],
+        storage,
+        expect!["two: data"],
+    );
 }
 
 /// What becomes of a claim, in a line.
@@ -187,16 +191,35 @@ fn a_claim_has_a_volume_made_if_its_class_is_of_this_machine() {
         decide_unbound(&claim("data", &spec, &annotations), of(&[], &classes))
     };
     let of_class = |name: &str| json!({"storageClassName": name});
-    check_claim(decide(of_class("local"), json!({})), expect![[r#"{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":"mainstay.dev/local"},"name":"pvc-uid-data"},"spec":{"accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"},"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data","namespace":"ns","uid":"uid-data"},"hostPath":{"path":"/var/lib/mainstay/volumes/pvc-uid-data","type":"DirectoryOrCreate"},"persistentVolumeReclaimPolicy":"Delete","storageClassName":"local"}}"#]]);
+    check_claim(
+        decide(of_class("local"), json!({})),
+        expect![[
+            r#"{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":"mainstay.dev/local"},"name":"pvc-uid-data"},"spec":{"accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"},"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"data","namespace":"ns","uid":"uid-data"},"hostPath":{"path":"/var/lib/mainstay/volumes/pvc-uid-data","type":"DirectoryOrCreate"},"persistentVolumeReclaimPolicy":"Delete","storageClassName":"local"}}"#
+        ]],
+    );
     check_claim(decide(json!({"storageClassName": null}), json!({})), expect!["of class local"]);
-    check_claim(decide(of_class(""), json!({})), expect!["FailedBinding: no persistent volumes available for this claim and no storage class is set"]);
-    check_claim(decide(of_class("late"), json!({})), expect!["WaitForFirstConsumer: waiting for first consumer to be created before binding"]);
+    check_claim(
+        decide(of_class(""), json!({})),
+        expect!["FailedBinding: no persistent volumes available for this claim and no storage class is set"],
+    );
+    check_claim(
+        decide(of_class("late"), json!({})),
+        expect!["WaitForFirstConsumer: waiting for first consumer to be created before binding"],
+    );
     check_claim(decide(of_class("cloud"), json!({})), expect!["awaits example.com/disks"]);
-    check_claim(decide(of_class("hand"), json!({})), expect!["ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner"]);
-    check_claim(decide(of_class("none"), json!({})), expect![[r#"ProvisioningFailed: storageclass.storage.k8s.io "none" not found"#]]);
+    check_claim(
+        decide(of_class("hand"), json!({})),
+        expect!["ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner"],
+    );
+    check_claim(
+        decide(of_class("none"), json!({})),
+        expect![[r#"ProvisioningFailed: storageclass.storage.k8s.io "none" not found"#]],
+    );
     check_claim(
         decide(json!({"storageClassName": "local", "volumeMode": "Block"}), json!({})),
-        expect![[r#"ProvisioningFailed: failed to provision volume with StorageClass "local": block volumes are not supported"#]],
+        expect![[
+            r#"ProvisioningFailed: failed to provision volume with StorageClass "local": block volumes are not supported"#
+        ]],
     );
     let placed = decide(of_class("late"), json!({SELECTED_NODE: "one"}));
     assert!(matches!(placed, claims::Fate::Provisioned(_)), "{placed:?}");
@@ -211,13 +234,22 @@ fn a_claim_is_bound_only_to_a_volume_that_names_it() {
     let decide = |volume: PersistentVolume| decide_unbound(&naming, of(&[volume], &[]));
     check_claim(decide(referring("data", json!("uid-data"))), expect!["bound to a"]);
     check_claim(decide(referring("data", json!(null))), expect!["waits"]);
-    check_claim(decide(referring("data", json!("uid-of-its-predecessor"))), expect![[r#"FailedBinding: volume "a" already bound to a different claim."#]]);
+    check_claim(
+        decide(referring("data", json!("uid-of-its-predecessor"))),
+        expect![[r#"FailedBinding: volume "a" already bound to a different claim."#]],
+    );
     check_claim(decide(sized("a", "1Gi")), expect!["waits"]);
-    check_claim(decide(sized("a", "1Mi")), expect![[r#"VolumeMismatch: Cannot bind to requested volume "a": requested PV is too small"#]]);
+    check_claim(
+        decide(sized("a", "1Mi")),
+        expect![[r#"VolumeMismatch: Cannot bind to requested volume "a": requested PV is too small"#]],
+    );
     check_claim(decide(sized("b", "1Gi")), expect!["waits"]);
     let any = plain("data");
     check_claim(decide_unbound(&any, of(&[sized("b", "1Gi")], &[])), expect!["waits"]);
-    check_claim(decide_unbound(&any, of(&[referring("data", json!("uid-data"))], &[])), expect!["bound to a"]);
+    check_claim(
+        decide_unbound(&any, of(&[referring("data", json!("uid-data"))], &[])),
+        expect!["bound to a"],
+    );
 }
 
 #[test]
