@@ -180,8 +180,7 @@ fn refuse_volumes(node: &Node, waiting: &[&PersistentVolumeClaim], world: &World
         Some(selected) => selected == name,
         None => would_be_served_on(claim, &name, storage),
     };
-    (!waiting.iter().all(|claim| is_served(claim)))
-        .then_some("node(s) didn't find available persistent volumes to bind")
+    (!waiting.iter().all(is_served)).then_some("node(s) didn't find available persistent volumes to bind")
 }
 
 /// How much of a node would be left, in thousandths: the mean of what is left of cpu, memory and pods.

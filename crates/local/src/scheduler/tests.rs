@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
 
-use super::resources::{allocatable, lacking, requests, used};
+use super::resources::{Amounts, allocatable, lacking, requests, used};
 use super::*;
 
 fn node(name: &str, cpu: &str, more: &Value) -> Node {
@@ -301,7 +301,7 @@ proptest! {
         }
         for node in &nodes {
             let all = used(&node.name_any(), &placed);
-            prop_assert!(lacking(&all, &allocatable(node), &Default::default()).is_empty());
+            prop_assert!(lacking(&all, &allocatable(node), &Amounts::default()).is_empty());
         }
     }
 }

@@ -164,6 +164,10 @@ impl SyncResponse {
 }
 
 /// What a finalizer answers.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is made once at the end of a parent, and a box would be in every author's way"
+)]
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub enum Finalized {

@@ -63,11 +63,6 @@ impl Backend {
     pub(super) fn uid(&self) -> &str {
         self.reference.uid.as_deref().unwrap_or_default()
     }
-
-    /// The pod's name.
-    pub(super) fn name(&self) -> &str {
-        self.reference.name.as_deref().unwrap_or_default()
-    }
 }
 
 fn addresses(pod: &Pod) -> Vec<IpAddr> {

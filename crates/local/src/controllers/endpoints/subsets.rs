@@ -109,7 +109,11 @@ pub(super) fn truncate(subsets: &mut [EndpointSubset], max: usize) -> bool {
             *addresses = None;
         }
     };
-    subsets.iter_mut().for_each(|subset| shorten(&mut subset.addresses));
-    subsets.iter_mut().for_each(|subset| shorten(&mut subset.not_ready_addresses));
+    for subset in &mut *subsets {
+        shorten(&mut subset.addresses);
+    }
+    for subset in subsets {
+        shorten(&mut subset.not_ready_addresses);
+    }
     is_truncated
 }

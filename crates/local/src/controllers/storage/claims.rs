@@ -269,19 +269,16 @@ fn status(claim: &PersistentVolumeClaim, phase_now: &str, volume: Option<&Persis
     // A bound claim's capacity may lag behind its volume's while that grows.
     let becomes = phase(claim) != phase_now;
     status.phase = Some(phase_now.to_owned());
-    match spec {
-        Some(spec) => {
-            status.access_modes = spec.access_modes;
-            if becomes {
-                status.capacity = spec.capacity;
-                status.current_volume_attributes_class_name = spec.volume_attributes_class_name;
-            }
+    if let Some(spec) = spec {
+        status.access_modes = spec.access_modes;
+        if becomes {
+            status.capacity = spec.capacity;
+            status.current_volume_attributes_class_name = spec.volume_attributes_class_name;
         }
-        None => {
-            status.access_modes = None;
-            status.capacity = None;
-            status.current_volume_attributes_class_name = None;
-        }
+    } else {
+        status.access_modes = None;
+        status.capacity = None;
+        status.current_volume_attributes_class_name = None;
     }
     // A status is plain data; it always serialises.
     serde_json::to_value(status).unwrap_or_default()
