@@ -130,6 +130,10 @@ pub(super) fn availability(pod: &Pod, min_ready_seconds: Option<i32>, now: Times
         return Availability::Unready;
     };
     let least = SignedDuration::from_secs(min_ready_seconds.unwrap_or(0).into());
+    // Where no time has to pass, no clock is asked.
+    if least.is_zero() {
+        return Availability::Available;
+    }
     let since = ready.last_transition_time.as_ref().map_or(now, |time| time.0);
     let left = least - now.duration_since(since);
     match Duration::try_from(left) {

@@ -1,9 +1,11 @@
+use expect_test::expect;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use mainstay::Kind;
-use mainstay_local::controllers::{NAME, configure};
-use mainstay_testkit::simulation::{Check, Script, State, check, operator, pods};
+use mainstay_testkit::simulation::{Check, Script, State};
 use serde_json::{Value, json};
+
+use crate::sets::{course, disturbed, world};
 
 fn sets() -> Kind {
     Kind::of::<DaemonSet>()
@@ -18,7 +20,12 @@ fn set(extra: &Value) -> Value {
         "selector": {"matchLabels": {"app": "log"}},
         "template": {
             "metadata": {"labels": {"app": "log"}},
-            "spec": {"containers": [{"name": "log", "image": "log:1"}], "nodeSelector": {"disk": "ssd"}},
+            "spec": {
+                "containers": [{"name": "log", "image": "log:1"}],
+                "nodeSelector": {"disk": "ssd"},
+                // Nodes are made with this taint, and nobody here takes it off.
+                "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}],
+            },
         },
     });
     if let (Some(spec), Some(extra)) = (spec.as_object_mut(), extra.as_object()) {
@@ -31,12 +38,12 @@ fn image(image: &str) -> Value {
     json!({"spec": {"template": {"spec": {"containers": [{"name": "log", "image": image}]}}}})
 }
 
-fn taint(effect: &str) -> Value {
-    json!({"spec": {"taints": [{"key": "out", "effect": effect}]}})
+fn on_two_nodes(script: Script) -> Check {
+    world(script).given(node("one")).given(node("two"))
 }
 
-fn world(script: Script) -> Check {
-    check(operator(NAME, configure)).beside(pods()).given(node("one")).given(node("two")).script(script)
+fn taint(effect: &str) -> Value {
+    json!({"spec": {"taints": [{"key": "out", "effect": effect}]}})
 }
 
 /// So many pods at most are there for each node.
@@ -65,7 +72,7 @@ fn every_node_has_its_pod_whatever_goes_wrong() {
         .patch(&nodes, "two", taint("NoSchedule"))
         .patch(&nodes, "three", taint("NoExecute"))
         .patch(&nodes, "three", json!({"spec": {"taints": null}}));
-    world(script).always("a node has one pod at most", at_most(1)).silent().every_fault().seeds(10).run();
+    disturbed(on_two_nodes(script).always("a node has one pod at most", at_most(1))).run();
 }
 
 #[test]
@@ -74,8 +81,8 @@ fn an_update_and_the_way_back_come_to_the_same_end_whatever_goes_wrong() {
         .create(set(&json!({"minReadySeconds": 3})))
         .patch(&sets(), "log", image("log:2"))
         .patch(&sets(), "log", image("log:1"));
-    let check = world(script).always("a node has one pod at most", at_most(1));
-    check.silent().patient().every_fault().seeds(5).run();
+    let check = on_two_nodes(script).always("a node has one pod at most", at_most(1));
+    disturbed(check.patient()).run();
 }
 
 #[test]
@@ -95,9 +102,10 @@ fn a_surge_comes_to_the_same_end_whatever_goes_wrong() {
         let ready = state.of(&Kind::of::<Pod>()).filter(is_ready).count();
         if done && ready == 0 { Err("no pod is ready".to_owned()) } else { Ok(()) }
     };
-    let check =
-        world(script).always("two pods at most", at_most(2)).always("some pod is ready", some_is_ready);
-    check.silent().patient().every_fault().seeds(5).run();
+    let check = on_two_nodes(script)
+        .always("two pods at most", at_most(2))
+        .always("some pod is ready", some_is_ready);
+    disturbed(check.patient()).run();
 }
 
 #[test]
@@ -109,5 +117,65 @@ fn a_set_that_is_deleted_and_made_anew_comes_to_the_same_end_whatever_goes_wrong
         .at_once()
         .create(set(&on_delete))
         .patch(&sets(), "log", image("log:2"));
-    world(script).silent().patient().every_fault().seeds(5).run();
+    disturbed(on_two_nodes(script).patient()).run();
+}
+
+#[test]
+fn whatever_request_fails_it_comes_to_the_same_end() {
+    let script = Script::new().create(set(&json!({}))).patch(&sets(), "log", image("log:2"));
+    world(script).given(node("one")).silent().patient().every_failed_request().run();
+}
+
+#[test]
+fn the_course_of_nodes() {
+    let nodes = Kind::of::<Node>();
+    let script = Script::new()
+        .create(set(&json!({})))
+        .create(node("three"))
+        .delete(&nodes, "one")
+        .patch(&nodes, "two", taint("NoSchedule"))
+        .patch(&nodes, "three", taint("NoExecute"))
+        .patch(&nodes, "three", json!({"spec": {"taints": null}}))
+        .patch(&sets(), "log", image("log:2"));
+    expect![[r#"
+        step 1: create DaemonSet log
+        controllerrevisions.apps log-c6a6f063f6: created
+        pods log-fv8tp: created
+        pods log-rfnb4: created
+        step 2: create Node three
+        pods log-px7tt: created
+        step 3: delete Node one
+        pods log-fv8tp: removed
+        step 4: patch Node two with {"spec":{"taints":[{"effect":"NoSchedule","key":"out"}]}}
+        step 5: patch Node three with {"spec":{"taints":[{"effect":"NoExecute","key":"out"}]}}
+        pods log-px7tt: removed
+        step 6: patch Node three with {"spec":{"taints":null}}
+        pods log-px7tt: created
+        step 7: patch DaemonSet log with {"spec":{"template":{"spec":{"containers":[{"image":"log:2","name":"log"}]}}}}
+        controllerrevisions.apps log-7116aa9ae4: created
+        pods log-px7tt: removed
+        pods log-mdvgx: created
+        pods log-rfnb4: removed"#]].assert_eq(&course(&on_two_nodes(script)));
+}
+
+#[test]
+fn the_course_of_a_surge() {
+    let surge = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
+    let script = Script::new()
+        .create(set(&json!({"updateStrategy": surge})))
+        .patch(&sets(), "log", image("log:2"))
+        .patch(&Kind::of::<Node>(), "two", json!({"metadata": {"labels": {"disk": "hdd"}}}));
+    expect![[r#"
+        step 1: create DaemonSet log
+        controllerrevisions.apps log-c6a6f063f6: created
+        pods log-fv8tp: created
+        pods log-rfnb4: created
+        step 2: patch DaemonSet log with {"spec":{"template":{"spec":{"containers":[{"image":"log:2","name":"log"}]}}}}
+        controllerrevisions.apps log-7116aa9ae4: created
+        pods log-m7jt7: created
+        pods log-fv8tp: removed
+        pods log-9wkdw: created
+        pods log-rfnb4: removed
+        step 3: patch Node two with {"metadata":{"labels":{"disk":"hdd"}}}
+        pods log-9wkdw: removed"#]].assert_eq(&course(&on_two_nodes(script)));
 }

@@ -1,9 +1,11 @@
+use expect_test::expect;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use mainstay::Kind;
-use mainstay_local::controllers::{NAME, configure};
-use mainstay_testkit::simulation::{Check, Script, State, check, operator, pods};
+use mainstay_testkit::simulation::{Script, State};
 use serde_json::{Value, json};
+
+use crate::sets::{course, disturbed, world};
 
 fn sets() -> Kind {
     Kind::of::<StatefulSet>()
@@ -42,10 +44,6 @@ fn partition(partition: i32) -> Value {
     json!({"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}}})
 }
 
-fn world(script: Script) -> Check {
-    check(operator(NAME, configure)).beside(pods()).script(script)
-}
-
 /// Whatever is there of a set is there from the first ordinal on, and none but the last is not ready.
 fn in_order(state: &State) -> Result<(), String> {
     let mut pods: Vec<(&str, bool)> = state
@@ -72,7 +70,7 @@ fn an_ordered_set_grows_and_shrinks_in_order_whatever_goes_wrong() {
         "db",
         replicas(1),
     );
-    world(script).always("pods are there in their order", in_order).silent().every_fault().seeds(10).run();
+    disturbed(world(script).always("pods are there in their order", in_order)).run();
 }
 
 #[test]
@@ -82,7 +80,7 @@ fn an_update_and_the_way_back_come_to_the_same_end_whatever_goes_wrong() {
         "db",
         image("db:1"),
     );
-    world(script).silent().patient().every_fault().seeds(5).run();
+    disturbed(world(script).patient()).run();
 }
 
 #[test]
@@ -92,7 +90,7 @@ fn a_partition_is_kept_to_whatever_goes_wrong() {
         .patch(&sets(), "db", image("db:2"))
         .delete(&Kind::of::<Pod>(), "db-0")
         .patch(&sets(), "db", partition(0));
-    world(script).silent().patient().every_fault().seeds(5).run();
+    disturbed(world(script).patient()).run();
 }
 
 #[test]
@@ -104,7 +102,7 @@ fn a_parallel_set_comes_to_the_same_end_whatever_goes_wrong() {
         .patch(&sets(), "db", replicas(3))
         .delete(&Kind::of::<Pod>(), "db-4")
         .patch(&sets(), "db", replicas(0));
-    world(script).silent().patient().every_fault().seeds(5).run();
+    disturbed(world(script).patient()).run();
 }
 
 #[test]
@@ -116,7 +114,7 @@ fn a_set_that_is_deleted_and_made_anew_has_its_claims_again() {
         let claims = state.of(&Kind::of::<PersistentVolumeClaim>()).count();
         if claims >= pods { Ok(()) } else { Err(format!("{claims} claims of {pods} pods")) }
     };
-    world(script).always("every pod has its claim", claims_stay).silent().every_fault().seeds(5).run();
+    disturbed(world(script).always("every pod has its claim", claims_stay)).run();
 }
 
 #[test]
@@ -136,7 +134,7 @@ fn pods_that_fail_are_replaced_and_those_that_fit_are_taken_over() {
         .create(set(2, &json!({"updateStrategy": {"type": "OnDelete"}, "minReadySeconds": 5})))
         .patch_status(&pods, "db-0", failed)
         .patch(&pods, "db-1", json!({"metadata": {"labels": {"app": "none"}}}));
-    world(script).silent().patient().every_fault().seeds(5).run();
+    disturbed(world(script).patient()).run();
 }
 
 #[test]
@@ -150,4 +148,40 @@ fn an_ordered_set_waits_for_a_pod_that_never_becomes_ready() {
         }
     };
     world(script).always("one pod at most is broken", one_at_a_time).silent().every_crash_point().run();
+}
+
+#[test]
+fn whatever_request_fails_it_comes_to_the_same_end() {
+    let script = Script::new().create(set(1, &json!({}))).patch(&sets(), "db", image("db:2"));
+    world(script).silent().patient().every_failed_request().run();
+}
+
+#[test]
+fn the_course_of_an_ordered_set() {
+    let script = Script::new()
+        .create(set(2, &json!({})))
+        .patch(&sets(), "db", image("db:2"))
+        .patch(&sets(), "db", image("db:1"))
+        .patch(&sets(), "db", replicas(0));
+    expect![[r#"
+        step 1: create StatefulSet db
+        controllerrevisions.apps db-14bf4e6b90: created
+        persistentvolumeclaims data-db-0: created
+        pods db-0: created
+        persistentvolumeclaims data-db-1: created
+        pods db-1: created
+        step 2: patch StatefulSet db with {"spec":{"template":{"spec":{"containers":[{"image":"db:2","name":"db","volumeMounts":[{"mountPath":"/data","name":"data"}]}]}}}}
+        controllerrevisions.apps db-ec36278e36: created
+        pods db-1: removed
+        pods db-1: created
+        pods db-0: removed
+        pods db-0: created
+        step 3: patch StatefulSet db with {"spec":{"template":{"spec":{"containers":[{"image":"db:1","name":"db","volumeMounts":[{"mountPath":"/data","name":"data"}]}]}}}}
+        pods db-1: removed
+        pods db-1: created
+        pods db-0: removed
+        pods db-0: created
+        step 4: patch StatefulSet db with {"spec":{"replicas":0}}
+        pods db-1: removed
+        pods db-0: removed"#]].assert_eq(&course(&world(script)));
 }

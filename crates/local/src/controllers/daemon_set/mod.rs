@@ -91,7 +91,10 @@ fn make(
 ) -> Result<SyncResponse, Error> {
     let set = request.name();
     let prefix = format!("{set}-");
-    for (node, name) in acts.make.iter().zip(pods::free_names(&prefix, taken)) {
+    for node in &acts.make {
+        // A node's next pod has another name than the last, if the template has changed.
+        let salt = format!("{}/{node}/{}", request.uid(), edition.hash);
+        let Some(name) = pods::free_names_of(&salt, &prefix, taken).next() else { continue };
         response.add_child(pod::new_pod(set, &spec.template, edition, &name, node))?;
         response = response.with_event(Event::normal("SuccessfulCreate", &format!("Created pod: {name}")));
     }

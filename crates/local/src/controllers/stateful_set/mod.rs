@@ -6,7 +6,8 @@
 //!                                  ─▶ status
 //! ```
 //!
-//! Claims are made once and stay, whatever becomes of the pods. Pods are never changed but for the labels that say which one of the
+//! Claims are made once and stay, whatever becomes of the pods; with the retention policy `whenDeleted: Delete` they go with their
+//! set. Under `whenScaled: Delete` they stay all the same. Pods are never changed but for the labels that say which one of the
 //! set they are.
 
 mod decide;
@@ -217,8 +218,12 @@ impl Makes<'_> {
         }
     }
 
+    fn claims(&self, ordinal: i32) -> Vec<PersistentVolumeClaim> {
+        pod::claims(self.request.name(), self.request.uid(), self.spec, ordinal)
+    }
+
     fn has_going_claim(&self, ordinal: i32) -> Result<bool, Error> {
-        for claim in pod::claims(self.request.name(), self.spec, ordinal) {
+        for claim in self.claims(ordinal) {
             let live: Option<PersistentVolumeClaim> = self.request.get(&claim.name_any())?;
             if live.is_some_and(|live| pods::is_going(&live)) {
                 return Ok(true);
@@ -228,7 +233,7 @@ impl Makes<'_> {
     }
 
     fn add_claims(&self, ordinal: i32, response: &mut SyncResponse) -> Result<(), Error> {
-        for claim in pod::claims(self.request.name(), self.spec, ordinal) {
+        for claim in self.claims(ordinal) {
             response.add_child(claim)?;
         }
         Ok(())

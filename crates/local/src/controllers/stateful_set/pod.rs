@@ -6,6 +6,7 @@ use k8s_openapi::api::apps::v1::StatefulSetSpec;
 use k8s_openapi::api::core::v1::{
     PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodTemplateSpec, Volume,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::ObjectMeta;
 use mainstay::diff::APPLIED;
 use serde_json::{Value, json};
@@ -91,8 +92,23 @@ fn claim_name(template: &str, set: &str, ordinal: i32) -> String {
     format!("{template}-{}", pod_name(set, ordinal))
 }
 
-/// The claims of a pod.
-pub(super) fn claims(set: &str, spec: &StatefulSetSpec, ordinal: i32) -> Vec<PersistentVolumeClaim> {
+/// The claims of a pod. Those that are to go with their set belong to it from the start.
+pub(super) fn claims(
+    set: &str,
+    uid: &str,
+    spec: &StatefulSetSpec,
+    ordinal: i32,
+) -> Vec<PersistentVolumeClaim> {
+    let policy = spec.persistent_volume_claim_retention_policy.as_ref();
+    let goes = policy.and_then(|policy| policy.when_deleted.as_deref()) == Some("Delete");
+    let owner = || OwnerReference {
+        api_version: "apps/v1".into(),
+        kind: "StatefulSet".into(),
+        name: set.to_owned(),
+        uid: uid.to_owned(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    };
     let templates = spec.volume_claim_templates.iter().flatten();
     templates
         .map(|template| {
@@ -104,6 +120,7 @@ pub(super) fn claims(set: &str, spec: &StatefulSetSpec, ordinal: i32) -> Vec<Per
                 labels: (!labels.is_empty()).then_some(labels),
                 annotations: given.annotations.clone(),
                 finalizers: given.finalizers.clone(),
+                owner_references: goes.then(|| vec![owner()]),
                 ..ObjectMeta::default()
             };
             PersistentVolumeClaim { metadata, spec: template.spec.clone(), status: None }

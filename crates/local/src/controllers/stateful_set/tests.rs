@@ -304,13 +304,29 @@ fn a_pod_has_its_name_its_claims_and_its_labels() {
         },
     });
     assert_eq!(json!(pod), expected);
-    let claims = json!(pod::claims("db", &spec, 3));
+    let claims = json!(pod::claims("db", "u", &spec, 3));
     let metadata = json!({"name": "data-db-3", "labels": {"tier": "gold", "app": "db"}});
     let claim = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata,
         "spec": {"accessModes": ["ReadWriteOnce"]},
     });
     assert_eq!(claims, json!([claim]));
+}
+
+#[test]
+fn a_claim_belongs_to_its_set_only_if_it_is_to_go_with_it() {
+    let owned = |policy: &Value| {
+        let claim = json!({"metadata": {"name": "data"}, "spec": {}});
+        let extra = json!({"volumeClaimTemplates": [claim], "persistentVolumeClaimRetentionPolicy": policy});
+        let claims = pod::claims("db", "u", &spec(&extra), 0);
+        claims[0].metadata.owner_references.clone()
+    };
+    assert_eq!(owned(&json!({"whenDeleted": "Retain", "whenScaled": "Delete"})), None);
+    let owner = json!([{
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u",
+        "controller": true, "blockOwnerDeletion": true,
+    }]);
+    assert_eq!(json!(owned(&json!({"whenDeleted": "Delete"}))), owner);
 }
 
 #[test]
