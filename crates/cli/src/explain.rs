@@ -78,7 +78,7 @@ fn show(told: &Explained, format: Format) -> Result<(), Failure> {
         Format::Table | Format::Name => render::text(told, Timestamp::now(), Paint::of_stdout()),
     })?;
     if told.report.as_ref().is_some_and(Report::is_silent) {
-        say("its operator has written nothing for it since it started\n");
+        say("the operator that was asked has written nothing for it since it started\n");
     }
     Ok(())
 }

@@ -149,6 +149,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_readme_names_every_command() {
+        let readme =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+        for command in Arguments::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(readme.contains(&format!("`mainstay {name}")), "{name}");
+        }
+    }
+
+    #[test]
     fn arguments_are_declared_without_contradiction() {
         Arguments::command().debug_assert();
     }
