@@ -8,7 +8,7 @@ use kube::core::Resource;
 use serde_json::Value;
 
 use crate::handler::{AnyFinalize, AnyHandler, AsyncFinalize, AsyncHandler, Finalize, Handler};
-use crate::kind::Kind;
+use crate::kind::{Key, Kind};
 use crate::queue::Backoff;
 use crate::readiness::Readiness;
 
@@ -22,8 +22,12 @@ pub struct Controller {
     pub(crate) everywhere: Vec<Kind>,
     pub(crate) handler: AnyHandler,
     pub(crate) finalize: Option<AnyFinalize>,
+    pub(crate) when_gone: Option<WhenGone>,
     pub(crate) options: Options,
 }
+
+/// What is done when a parent is gone.
+pub(crate) type WhenGone = Arc<dyn Fn(&Key, &str) + Send + Sync>;
 
 /// How a controller goes about its work; the same for all of its parents.
 #[derive(Debug, Clone)]
@@ -69,6 +73,7 @@ impl Controller {
             reads: Vec::new(),
             everywhere: Vec::new(),
             finalize: None,
+            when_gone: None,
             options: Options::default(),
         }
     }
@@ -111,6 +116,7 @@ pub struct ControllerBuilder {
     reads: Vec<Kind>,
     everywhere: Vec<Kind>,
     finalize: Option<AnyFinalize>,
+    when_gone: Option<WhenGone>,
     options: Options,
 }
 
@@ -219,6 +225,14 @@ impl ControllerBuilder {
         self
     }
 
+    /// Is told of every parent that is gone, by its name and uid, for what a handler keeps outside of the cluster: a process that runs
+    /// for it, say. Must return at once. Of a parent that went while the operator did not run, or that was made anew before anybody
+    /// looked, nobody is told: what must not be missed needs a [finalizer](Self::finalize).
+    pub fn when_gone(mut self, gone: impl Fn(&Key, &str) + Send + Sync + 'static) -> Self {
+        self.when_gone = Some(Arc::new(gone));
+        self
+    }
+
     /// The controller, with its handler.
     pub fn sync(self, handler: impl Handler) -> Controller {
         self.with(AnyHandler::Plain(Arc::new(handler)))
@@ -230,8 +244,8 @@ impl ControllerBuilder {
     }
 
     fn with(self, handler: AnyHandler) -> Controller {
-        let Self { parent, children, reads, everywhere, finalize, options } = self;
-        Controller { parent, children, reads, everywhere, handler, finalize, options }
+        let Self { parent, children, reads, everywhere, finalize, when_gone, options } = self;
+        Controller { parent, children, reads, everywhere, handler, finalize, when_gone, options }
     }
 }
 

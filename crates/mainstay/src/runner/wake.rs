@@ -62,7 +62,12 @@ impl Runner {
                 Touch::Asked => self.push(&parent, Priority::Now, Trigger::Asked),
                 Touch::Other => self.push_unless(except, &parent, Priority::Normal, || Trigger::Touched),
             },
-            Change::Deleted { .. } => self.forget(&parent),
+            Change::Deleted { .. } => {
+                self.forget(&parent);
+                if let Some(gone) = self.active(kind).and_then(|active| active.controller.when_gone.clone()) {
+                    gone(&parent.1, object.uid());
+                }
+            }
         }
     }
 

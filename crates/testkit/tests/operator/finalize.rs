@@ -66,6 +66,25 @@ async fn finalizer_is_set_before_anything_is_made_and_taken_off_when_done() {
     .await;
 }
 
+#[tokio::test]
+async fn whoever_asked_is_told_of_parents_that_are_gone() {
+    for_each_cluster(async |cluster| {
+        let gone = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&gone);
+        let controller = of_maps()
+            .when_gone(move |key, uid| told.lock().unwrap().push((key.name().to_owned(), uid.to_owned())))
+            .sync(as_spec_says);
+        let test = step_through(&cluster, controller).await;
+        let uid = test.create(with_map()).await["metadata"]["uid"].as_str().unwrap().to_owned();
+        test.settle().await;
+        assert!(gone.lock().unwrap().is_empty());
+        test.delete(&shop_kind(), "paint").await;
+        test.settle().await;
+        assert_eq!(*gone.lock().unwrap(), [("paint".to_owned(), uid)]);
+    })
+    .await;
+}
+
 /// Cleans up with a child, and is done when somebody has marked it.
 struct CleanUp {
     seen: Mutex<Vec<usize>>,
