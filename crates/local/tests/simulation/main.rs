@@ -8,3 +8,4 @@ mod scheduler;
 mod storage;
 mod sets;
 mod stateful_set;
+mod node;
