@@ -17,6 +17,7 @@ pub mod heartbeat;
 mod holds;
 mod lifecycle;
 pub mod rules;
+pub mod process;
 pub mod runtime;
 pub mod simulated;
 mod sync;

@@ -1,0 +1,272 @@
+//! What a node's directory remembers of pods, so that a node that was killed finds its way when it is started again.
+//!
+//! ```text
+//! DIR/pods/NAMESPACE_NAME_UID/pod.json             whose it is, and its address
+//!                             containers/NAME.json the last attempt: the process, or how it ended
+//!                             roots/NAME/          what stands for the container's root
+//!                             volumes/NAME/        volumes that are the pod's own
+//!                             logs/NAME/0.log      what an attempt has printed
+//!                             hosts                names and addresses
+//! DIR/volumes/NAME/                                persistent volumes
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::super::runtime::PodId;
+use super::signals::{Ending, Mark, end_group, end_process, with_variable};
+use super::volumes::files::{private_directory, write_file};
+
+/// The variable that names the directory that stands for a container's root. All that a container starts has it.
+pub(super) const ROOT: &str = "MAINSTAY_ROOT";
+
+/// A pod that has a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct PodRecord {
+    namespace: String,
+    name: String,
+    uid: String,
+    address: Ipv4Addr,
+}
+
+/// The last attempt of a container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Which one.
+    pub(super) attempt: u32,
+    /// From when.
+    pub(super) since: Timestamp,
+    /// The process.
+    pub(super) process: Option<Mark>,
+    /// How it ended, if it has.
+    pub(super) exit: Option<Exit>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Exit {
+    /// With which code.
+    pub(super) code: i32,
+    /// When.
+    pub(super) until: Timestamp,
+    /// Why, if it was not its own doing.
+    pub(super) message: Option<String>,
+}
+
+/// A pod as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Remembered {
+    /// Which pod.
+    pub(super) id: PodId,
+    /// Its address.
+    pub(super) address: Ipv4Addr,
+    /// Its containers by name.
+    pub(super) containers: BTreeMap<String, Record>,
+}
+
+/// The directory of a node.
+#[derive(Debug, Clone)]
+pub(super) struct Layout(pub(super) PathBuf);
+
+/// The directory of a pod.
+#[derive(Debug, Clone)]
+pub(super) struct PodDirectory(pub(super) PathBuf);
+
+impl Layout {
+    fn pods(&self) -> PathBuf {
+        self.0.join("pods")
+    }
+
+    /// Where a pod's files are.
+    pub(super) fn pod(&self, id: &PodId) -> PodDirectory {
+        let plain = |text: &str, most: usize| {
+            let letters = text
+                .chars()
+                .map(|char| if char.is_ascii_alphanumeric() || "-.".contains(char) { char } else { '-' });
+            letters.take(most).collect::<String>()
+        };
+        // A name can be as long as a file's may be; the uid tells pods apart.
+        let name = format!("{}_{}_{}", plain(&id.namespace, 63), plain(&id.name, 100), plain(&id.uid, 64));
+        PodDirectory(self.pods().join(name))
+    }
+
+    /// Where a persistent volume is. Its name is that of an object, which has neither slashes nor two dots in a row.
+    pub(super) fn volume(&self, name: &str) -> PathBuf {
+        self.0.join("volumes").join(name)
+    }
+
+    /// Writes down a pod and its address.
+    pub(super) fn remember(&self, id: &PodId, address: Ipv4Addr) -> io::Result<()> {
+        let record = PodRecord {
+            namespace: id.namespace.clone(),
+            name: id.name.clone(),
+            uid: id.uid.clone(),
+            address,
+        };
+        let PodDirectory(directory) = self.pod(id);
+        private_directory(&directory)?;
+        write_file(&directory.join("pod.json"), &serde_json::to_vec(&record)?)
+    }
+
+    /// All pods that have a directory here. What cannot be read is as if it were not there.
+    pub(super) fn remembered(&self) -> Vec<Remembered> {
+        let entries = fs::read_dir(self.pods()).into_iter().flatten().flatten();
+        entries.filter_map(|entry| remembered(&PodDirectory(entry.path()))).collect()
+    }
+}
+
+fn remembered(directory: &PodDirectory) -> Option<Remembered> {
+    let pod: PodRecord = read(&directory.0.join("pod.json"))?;
+    let mut containers = BTreeMap::new();
+    for entry in fs::read_dir(directory.0.join("containers")).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_record = path.extension().is_some_and(|extension| extension == "json");
+        if let Some(name) = path.file_stem().and_then(|name| name.to_str()).filter(|_| is_record)
+            && let Some(record) = read(&path)
+        {
+            containers.insert(name.to_owned(), record);
+        }
+    }
+    let id = PodId { namespace: pod.namespace, name: pod.name, uid: pod.uid };
+    Some(Remembered { id, address: pod.address, containers })
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+impl PodDirectory {
+    /// What stands for a container's root.
+    pub(super) fn root(&self, container: &str) -> PathBuf {
+        self.0.join("roots").join(container)
+    }
+
+    /// A volume of the pod's own.
+    pub(super) fn volume(&self, name: &str) -> PathBuf {
+        self.0.join("volumes").join(name)
+    }
+
+    /// Where logs are.
+    pub(super) fn logs(&self) -> PathBuf {
+        self.0.join("logs")
+    }
+
+    /// The hosts file.
+    pub(super) fn hosts(&self) -> PathBuf {
+        self.0.join("hosts")
+    }
+
+    /// Writes down the last attempt of a container.
+    pub(super) fn record(&self, container: &str, record: &Record) -> io::Result<()> {
+        let directory = self.0.join("containers");
+        fs::create_dir_all(&directory)?;
+        write_file(&directory.join(format!("{container}.json")), &serde_json::to_vec(record)?)
+    }
+}
+
+/// Ends what was left running by a node that was killed, and writes down that it ended. Processes have `grace` to end by
+/// themselves. Returns how many there were.
+///
+/// They are known by their records, each with the time at which the process began, so that no other is taken for it. On Linux, those
+/// are found as well that they have started, wherever those have gone.
+pub(super) async fn end_leftovers(layout: &Layout, grace: Duration) -> io::Result<usize> {
+    let pods = layout.remembered();
+    let running = |record: &Record| record.exit.is_none();
+    let marks = || {
+        let records = pods.iter().flat_map(|pod| pod.containers.values()).filter(|record| running(record));
+        records.filter_map(|record| record.process.as_ref()).filter(|mark| mark.is_alive())
+    };
+    let strays = || with_variable(ROOT, &layout.pods());
+    let any = || marks().next().is_some() || !strays().is_empty();
+    let end = |how: Ending| {
+        marks().for_each(|mark| end_group(mark.pid, how));
+        strays().into_iter().for_each(|pid| end_process(pid, how));
+    };
+    let count = marks().count().max(strays().len());
+    if count > 0 {
+        end(Ending::Asked);
+        wait_while(grace, any).await;
+        end(Ending::Forced);
+        // Whoever does not end when killed waits for a disk that does not answer, and is not waited for.
+        wait_while(PATIENCE, any).await;
+    }
+    for pod in &pods {
+        for (name, record) in pod.containers.iter().filter(|(_, record)| running(record)) {
+            let message = Some("The node was killed while the container ran".to_owned());
+            let exit = Exit { code: 137, until: Timestamp::now(), message };
+            layout
+                .pod(&pod.id)
+                .record(name, &Record { exit: Some(exit), process: None, ..record.clone() })?;
+        }
+    }
+    Ok(count)
+}
+
+/// Waits for something to be over, and no longer than `patience`.
+async fn wait_while(patience: Duration, goes_on: impl Fn() -> bool) {
+    let deadline = tokio::time::Instant::now() + patience;
+    while goes_on() && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// How long the system may take to end a process that is killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between two looks at processes that are not our children, of whose end nobody tells us.
+const LOOK: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(name: &str) -> PodId {
+        PodId { namespace: "shop".into(), name: name.into(), uid: "u-1".into() }
+    }
+
+    #[test]
+    fn pods_are_remembered_with_their_containers() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Layout(directory.path().to_owned());
+        let address = Ipv4Addr::new(127, 3, 4, 5);
+        layout.remember(&id("web"), address).unwrap();
+        let exit = Exit { code: 3, until: Timestamp::UNIX_EPOCH, message: None };
+        let record = Record { attempt: 2, since: Timestamp::UNIX_EPOCH, process: None, exit: Some(exit) };
+        layout.pod(&id("web")).record("main", &record).unwrap();
+        let containers = [("main".to_owned(), record)].into();
+        assert_eq!(layout.remembered(), [Remembered { id: id("web"), address, containers }]);
+    }
+
+    #[test]
+    fn directories_of_pods_are_below_the_nodes_whatever_their_names() {
+        let layout = Layout("/node".into());
+        for name in ["web", "../../etc", "a/b", &"x".repeat(253)] {
+            let PodDirectory(path) = layout.pod(&id(name));
+            assert_eq!(path.parent(), Some(Path::new("/node/pods")), "{name}");
+            assert!(path.file_name().unwrap().len() < 255);
+        }
+    }
+
+    #[tokio::test]
+    async fn process_of_another_life_is_not_touched() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Layout(directory.path().to_owned());
+        layout.remember(&id("web"), Ipv4Addr::new(127, 3, 4, 5)).unwrap();
+        // Our own process, at another time: ending it would end this test.
+        let mut mark = serde_json::to_value(Mark::of(std::process::id())).unwrap();
+        mark["started"] = 1.into();
+        let process = serde_json::from_value(mark).unwrap();
+        let record = Record { attempt: 0, since: Timestamp::UNIX_EPOCH, process: Some(process), exit: None };
+        layout.pod(&id("web")).record("main", &record).unwrap();
+        assert_eq!(end_leftovers(&layout, Duration::ZERO).await.unwrap(), 0);
+        let found = layout.remembered().remove(0).containers.remove("main").unwrap();
+        assert_eq!(found.exit.map(|exit| exit.code), Some(137));
+    }
+}
