@@ -10,6 +10,7 @@ use crate::server::Server;
 use crate::service;
 use crate::store::disk::DiskError;
 use crate::store::{Observer, Retention, Store};
+use crate::strategy::Leniency;
 use crate::subresource::{Providers, SubresourceProvider};
 use crate::watch::WatchDelivery;
 use bytes::Bytes;
@@ -42,6 +43,7 @@ pub struct Builder {
     providers: Providers,
     retention: Retention,
     ca_bundle: String,
+    leniency: Leniency,
 }
 
 impl Builder {
@@ -129,6 +131,14 @@ impl Builder {
         self
     }
 
+    /// Lets endpoints of services be at 127.x.y.z, but for the machine's own 127.0.0.x. Kubernetes refuses all of them, because in a
+    /// cluster they would lead to another machine for each who uses them. Where pods are processes of one machine they don't.
+    #[must_use]
+    pub fn loopback_endpoints(mut self) -> Self {
+        self.leniency.loopback_endpoints = true;
+        self
+    }
+
     /// Makes the server. Its controllers start with the first request.
     pub fn build(self) -> Result<ApiServer, BuildError> {
         let store = match &self.directory {
@@ -148,6 +158,7 @@ impl Builder {
             webhooks: Webhooks::new(self.resolver, self.webhook_transport, new_uid),
             allocations: Book::default(),
             ca_bundle: self.ca_bundle,
+            leniency: self.leniency,
         };
         Ok(ApiServer { server: Arc::new(server), started: Arc::new(OnceCell::new()) })
     }
@@ -180,6 +191,7 @@ impl ApiServer {
             providers: Providers::default(),
             retention: Retention::default(),
             ca_bundle: String::new(),
+            leniency: Leniency::default(),
         }
     }
 

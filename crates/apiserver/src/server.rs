@@ -9,6 +9,7 @@ use crate::registry::Registry;
 use crate::request::Query;
 use crate::status::ApiError;
 use crate::store::{Refused, Store};
+use crate::strategy::Leniency;
 use crate::subresource::Providers;
 use crate::watch::WatchDelivery;
 use bytes::Bytes;
@@ -28,6 +29,8 @@ pub(crate) struct Server {
     pub allocations: Book,
     /// What `kube-root-ca.crt` holds.
     pub ca_bundle: String,
+    /// What passes here that Kubernetes refuses.
+    pub leniency: Leniency,
 }
 
 /// Who sends a request.

@@ -154,8 +154,28 @@ fn stored_form<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
     object
 }
 
+/// What the embedder lets pass that Kubernetes refuses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Leniency {
+    /// Endpoints at 127.x.y.z, but for the machine's own 127.0.0.x.
+    pub loopback_endpoints: bool,
+}
+
+impl Leniency {
+    fn forgive(self, kind: &Kind, errors: &mut Vec<FieldError>) {
+        if self.loopback_endpoints && matches!(kind.kind.as_str(), "Endpoints" | "EndpointSlice") {
+            errors.retain(|error| !objects::service::is_loopback_endpoint(error));
+        }
+    }
+}
+
 /// Everything wrong with a new object.
-pub(crate) fn check_create(kind: &Kind, object: &Value, call: &Call) -> Result<(), ApiError> {
+pub(crate) fn check_create(
+    kind: &Kind,
+    object: &Value,
+    call: &Call,
+    leniency: Leniency,
+) -> Result<(), ApiError> {
     let stored = stored_form(kind, object);
     let object = &*stored;
     let mut errors = Vec::new();
@@ -169,6 +189,7 @@ pub(crate) fn check_create(kind: &Kind, object: &Value, call: &Call) -> Result<(
                 }
             }
             (builtin.rules.validate)(object, &mut errors);
+            leniency.forgive(kind, &mut errors);
         }
         Nature::Custom(custom) => {
             validate_object_meta(object, kind.namespaced, names::dns1123_subdomain, &mut errors);
@@ -193,6 +214,7 @@ pub(crate) fn check_update(
     new: &Value,
     old: &Value,
     call: &Call,
+    leniency: Leniency,
 ) -> Result<(), ApiError> {
     let (stored_new, stored_old) = (stored_form(kind, new), stored_form(kind, old));
     let (new, old) = (&*stored_new, &*stored_old);
@@ -209,7 +231,10 @@ pub(crate) fn check_update(
         }
         (Nature::Builtin(_), Part::Other("finalize")) => namespace::validate_finalize(new, old, &mut errors),
         (Nature::Builtin(_), Part::Other("binding")) => {}
-        (Nature::Builtin(builtin), _) => (builtin.rules.validate_update)(new, old, &mut errors),
+        (Nature::Builtin(builtin), _) => {
+            (builtin.rules.validate_update)(new, old, &mut errors);
+            leniency.forgive(kind, &mut errors);
+        }
         (Nature::Custom(custom), Part::Status) => {
             let scaled = replicas::check_status(new, custom.scale.as_ref());
             take(schema::validate_status(new, old, &custom.schema, scaled), call, &mut errors);

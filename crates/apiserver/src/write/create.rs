@@ -101,7 +101,7 @@ async fn store_new(
     object: &mut Value,
 ) -> Result<Written, ApiError> {
     let kind = &*call.kind;
-    strategy::check_create(kind, object, call)?;
+    strategy::check_create(kind, object, call, server.leniency)?;
     if let Some(builtin) = kind.builtin() {
         for warning in (builtin.rules.warnings)(object, None) {
             call.warn(warning);

@@ -8,6 +8,7 @@ mod delivery;
 mod documents;
 mod faults;
 mod history;
+mod loopback;
 mod many;
 mod observed;
 mod provided;

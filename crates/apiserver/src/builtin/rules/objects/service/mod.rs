@@ -12,6 +12,7 @@ mod tests;
 mod update;
 mod validate;
 
+pub(crate) use validate::is_loopback_endpoint;
 pub(super) use validate::validate_endpoint_ip;
 
 use crate::builtin::rules::json::{default_to, keep, list, list_mut, object_mut, put, set, take, text};

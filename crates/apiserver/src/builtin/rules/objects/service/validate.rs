@@ -11,7 +11,7 @@ use crate::builtin::rules::objects::{check_meta_again, one_of};
 use crate::field::{FieldError, Path, Problem};
 use serde_json::Value;
 use std::collections::HashSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 const RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 const BALANCER_ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
@@ -164,6 +164,15 @@ fn validate_external_ips(service: &Value, old: Option<&Value>, errors: &mut Vec<
     }
 }
 
+/// What is wrong with an endpoint on loopback.
+const LOOPBACK: &str = "may not be in the loopback range (127.0.0.0/8, ::1/128)";
+
+/// Whether all that is wrong is that an endpoint is on loopback, at an address that is not the machine's own (127.0.0.x).
+pub(crate) fn is_loopback_endpoint(error: &FieldError) -> bool {
+    let address = error.value.as_deref().and_then(|value| value.trim_matches('"').parse::<Ipv4Addr>().ok());
+    error.detail == LOOPBACK && address.is_some_and(|address| address.octets()[..3] != [127, 0, 0])
+}
+
 /// Checks that an address can be one of an endpoint.
 pub(in crate::builtin::rules::objects) fn validate_endpoint_ip(
     text: &str,
@@ -182,7 +191,7 @@ pub(in crate::builtin::rules::objects) fn validate_endpoint_ip(
         refuse(format!("may not be unspecified ({text})"));
     }
     if address.is_loopback() {
-        refuse("may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned());
+        refuse(LOOPBACK.to_owned());
     }
     if link_local {
         refuse("may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_owned());
