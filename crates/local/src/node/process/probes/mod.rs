@@ -171,13 +171,15 @@ async fn ask(host: &str, port: u16, get: &HTTPGetAction) -> Result<(), String> {
         request = request.header(&header.name, &header.value);
     }
     let request = request.body(Empty::<bytes::Bytes>::new()).map_err(|error| text(&error))?;
-    tokio::select! {
-        answer = sender.send_request(request) => {
-            let status = answer.map_err(|error| text(&error))?.status();
-            let good = (200..400).contains(&status.as_u16());
-            if good { Ok(()) } else { Err(format!("HTTP probe failed with statuscode: {}", status.as_u16())) }
-        }
-        ended = connection => Err(ended.err().map_or_else(|| "the connection was closed".to_owned(), |error| text(&error))),
+    let mut answer = std::pin::pin!(sender.send_request(request));
+    let answer = tokio::select! {
+        answer = &mut answer => answer,
+        // Whoever answers and hangs up at once has answered.
+        _ = connection => answer.await,
+    };
+    match answer.map_err(|error| text(&error))?.status().as_u16() {
+        200..400 => Ok(()),
+        code => Err(format!("HTTP probe failed with statuscode: {code}")),
     }
 }
 
