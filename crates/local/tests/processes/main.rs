@@ -1,5 +1,5 @@
 //! Containers as real processes: what they are given, what becomes of them, and what is left of them.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 mod environment;
 mod lifetimes;

@@ -59,6 +59,7 @@ async fn claim_is_a_directory_that_outlives_the_pod() {
         "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "pv-1",
     });
     world.create(claims, json!({"metadata": {"name": "data"}, "spec": spec})).await;
+    world.patch(&format!("{claims}/data/status"), json!({"status": {"phase": "Bound"}})).await;
     let run = async |name: &str, script: &str| {
         let container = json!({"args": [script], "volumeMounts": [{"name": "data", "mountPath": "/data"}]});
         let volumes = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);

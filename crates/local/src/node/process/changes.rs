@@ -19,7 +19,7 @@ use super::super::runtime::PodId;
 use super::Shared;
 use super::environment::{Downward, Network, render_hosts};
 use super::sources::{observe_allocatable, observe_network, observe_sources};
-use super::volumes::files::{write_file, write_files};
+use super::volumes::files::write_file;
 use super::volumes::{Content, References, content};
 
 /// What changed.
@@ -131,7 +131,9 @@ async fn act(shared: &Arc<Shared>, changes: &BTreeSet<Change>) {
     if changes.contains(&Change::Network) && !pods.is_empty() {
         match observe_network(&shared.client).await {
             Ok(network) => {
-                pods.iter().for_each(|(id, pod, address)| refresh_hosts(shared, id, pod, address, &network))
+                for (id, pod, address) in &pods {
+                    refresh_hosts(shared, id, pod, address, &network);
+                }
             }
             Err(why) => tracing::warn!(why, "cannot bring hosts files up to date"),
         }
@@ -154,8 +156,8 @@ async fn refresh_volumes(shared: &Arc<Shared>, id: &PodId, pod: &Pod, address: &
     let mut first_error = Ok(());
     for volume in now.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
         let written = match content(&now, volume, &sources, &downward) {
-            Ok(Content::Files(files)) => write_files(&directory.volume(&volume.name), &files)
-                .map(drop)
+            Ok(Content::Files(files)) => shared
+                .write_volume(&directory.volume(&volume.name), &files)
                 .map_err(|error| error.to_string()),
             Ok(Content::Scratch | Content::Claim(_)) => Ok(()),
             Err(why) => Err(why),

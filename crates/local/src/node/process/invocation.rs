@@ -116,6 +116,7 @@ fn is_program(file: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "fixtures and expectations are literals")]
 mod tests {
     use super::*;
     use serde_json::{Value, json};

@@ -41,7 +41,7 @@ mod volumes;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -64,6 +64,8 @@ use self::record::{Layout, PodDirectory, ROOT, end_leftovers};
 use self::refusals::Identity;
 use self::signals::{Ending, end_group, end_process, with_variable};
 use self::state::{PodState, Pods};
+use self::volumes::Files;
+use self::volumes::files::write_files;
 use super::runtime::{CannotStart, Launch, Observed, PodId, Runtime};
 
 /// How processes are run.
@@ -108,6 +110,8 @@ struct Shared {
     pods: Mutex<Pods>,
     tell: Mutex<Option<Tell>>,
     closing: AtomicBool,
+    /// Held while the files of a volume are written: a start and a change may want to at once.
+    writing: Mutex<()>,
     following: Mutex<Option<AbortHandle>>,
 }
 
@@ -132,6 +136,7 @@ impl Processes {
             pods,
             tell: Mutex::new(None),
             closing: AtomicBool::new(false),
+            writing: Mutex::new(()),
             following: Mutex::new(None),
         })))
     }
@@ -148,7 +153,7 @@ impl Processes {
 
     /// Removes the files of a persistent volume that is gone.
     pub fn forget_volume(&self, name: &str) -> io::Result<()> {
-        match std::fs::remove_dir_all(self.0.layout.volume(name)) {
+        match std::fs::remove_dir_all(self.0.layout.volume(name)?) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -160,7 +165,9 @@ impl Processes {
         let supervisors: Vec<_> = {
             let mut pods = self.0.pods();
             let ids: Vec<PodId> = pods.0.keys().cloned().collect();
-            ids.iter().for_each(|id| pods.stop(id, grace));
+            for id in &ids {
+                pods.stop(id, grace);
+            }
             ids.iter().flat_map(|id| pods.take_supervisors(id)).collect()
         };
         join_all(supervisors).await;
@@ -229,6 +236,12 @@ impl Runtime for Processes {
 impl Shared {
     fn pods(&self) -> MutexGuard<'_, Pods> {
         self.pods.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a volume's directory hold exactly these files.
+    fn write_volume(&self, directory: &Path, files: &Files) -> io::Result<()> {
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        write_files(directory, files).map(drop)
     }
 
     fn is_closing(&self) -> bool {

@@ -18,7 +18,7 @@ use super::record::PodDirectory;
 use super::refusals::refused;
 use super::sources::{observe_access, observe_allocatable, observe_claim, observe_network, observe_sources};
 use super::variables::{Place, whole};
-use super::volumes::files::{write_file, write_files};
+use super::volumes::files::write_file;
 use super::volumes::mounts::{link_mounts, mounts};
 use super::volumes::{Content, References, content};
 
@@ -28,6 +28,8 @@ pub(super) struct Prepared {
     pub(super) container: Container,
     /// The program and its arguments.
     pub(super) line: Vec<String>,
+    /// The program as the pod has it: what variables make of it may be secret.
+    pub(super) program: String,
     /// How it is run.
     pub(super) invocation: Arc<Invocation>,
 }
@@ -107,7 +109,10 @@ pub(super) async fn prepare(shared: &Shared, launch: &Launch) -> Result<Prepared
     }
     let working = working_directory(container, entrypoint, &root).map_err(cannot_run)?;
     let invocation = Arc::new(Invocation { variables, root, directory: working });
-    Ok(Prepared { container: container.clone(), line, invocation })
+    let program =
+        container.command.as_ref().and_then(|command| command.first()).or(entrypoint.command.first());
+    let program = program.cloned().unwrap_or_default();
+    Ok(Prepared { container: container.clone(), line, program, invocation })
 }
 
 /// Makes a volume, and says where it is.
@@ -123,7 +128,7 @@ async fn set_up(
         |error: io::Error| without_volume(format!("MountVolume.SetUp failed for volume {name:?} : {error}"));
     match content {
         Content::Files(files) => {
-            write_files(&own, &files).map_err(fail)?;
+            shared.write_volume(&own, &files).map_err(fail)?;
             Ok(own)
         }
         Content::Scratch => {
@@ -133,7 +138,7 @@ async fn set_up(
         Content::Claim(claim) => {
             let volume =
                 observe_claim(&shared.client, &launch.pod.namespace, &claim).await.map_err(without_volume)?;
-            let place = shared.layout.volume(&volume);
+            let place = shared.layout.volume(&volume).map_err(fail)?;
             fs::create_dir_all(&place).map_err(fail)?;
             Ok(place)
         }

@@ -97,9 +97,18 @@ impl Layout {
         PodDirectory(self.pods().join(name))
     }
 
-    /// Where a persistent volume is. Its name is that of an object, which has neither slashes nor two dots in a row.
-    pub(super) fn volume(&self, name: &str) -> PathBuf {
-        self.0.join("volumes").join(name)
+    /// Where a persistent volume is. A claim can name what is no name of a volume, and must not lead anywhere by it.
+    pub(super) fn volume(&self, name: &str) -> io::Result<PathBuf> {
+        let letters = name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte));
+        if !letters || !name.starts_with(|first: char| first.is_ascii_alphanumeric()) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{name:?} is no name of a volume"),
+            ));
+        }
+        Ok(self.0.join("volumes").join(name))
     }
 
     /// Writes down a pod and its address.
@@ -187,7 +196,9 @@ pub(super) async fn end_leftovers(layout: &Layout, grace: Duration) -> io::Resul
     let any = || marks().next().is_some() || !strays().is_empty();
     let end = |how: Ending| {
         marks().for_each(|mark| end_group(mark.pid, how));
-        strays().into_iter().for_each(|pid| end_process(pid, how));
+        for pid in strays() {
+            end_process(pid, how);
+        }
     };
     let count = marks().count().max(strays().len());
     if count > 0 {
@@ -251,6 +262,15 @@ mod tests {
             let PodDirectory(path) = layout.pod(&id(name));
             assert_eq!(path.parent(), Some(Path::new("/node/pods")), "{name}");
             assert!(path.file_name().unwrap().len() < 255);
+        }
+    }
+
+    #[test]
+    fn volumes_are_below_the_nodes_directory_or_nowhere() {
+        let layout = Layout("/node".into());
+        assert_eq!(layout.volume("pv-1.a").unwrap(), Path::new("/node/volumes/pv-1.a"));
+        for name in ["..", ".", "", "../pods", "/etc", "a/b"] {
+            assert!(layout.volume(name).is_err(), "{name}");
         }
     }
 

@@ -164,6 +164,7 @@ fn of_probes(container: &Container) -> Option<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "fixtures and expectations are literals")]
 mod tests {
     use super::*;
     use serde_json::{Value, json};

@@ -80,7 +80,8 @@ pub(super) async fn observe_claim(client: &Client, namespace: &str, name: &str) 
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
     let found = claims.get_opt(name).await.map_err(|error| unreadable("a claim", &error))?;
     let claim = found.ok_or_else(|| format!("persistentvolumeclaim {name:?} not found"))?;
-    let volume = claim.spec.and_then(|spec| spec.volume_name).filter(|volume| !volume.is_empty());
+    let bound = claim.status.and_then(|status| status.phase).as_deref() == Some("Bound");
+    let volume = claim.spec.and_then(|spec| spec.volume_name).filter(|volume| bound && !volume.is_empty());
     volume.ok_or_else(|| format!("persistentvolumeclaim {name:?} is not bound to a volume yet"))
 }
 

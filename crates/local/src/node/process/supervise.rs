@@ -49,7 +49,11 @@ pub(super) fn spawn(shared: &Arc<Shared>, launch: Launch, prepared: Prepared) ->
     let path = log_path(&logs, &launch.container, launch.attempt);
     let (log, progress) = LogFile::open(path, shared.options.log_bytes_max)
         .map_err(|error| fail("cannot open the log", &error))?;
-    let mut command = prepared.invocation.command(&prepared.line).map_err(cannot_run)?;
+    let hidden = prepared.line.first() != Some(&prepared.program);
+    let about = format!("exec: {:?}", prepared.program);
+    let unfound =
+        |error: String| cannot_run(if hidden { format!("{about}: it cannot be found") } else { error });
+    let mut command = prepared.invocation.command(&prepared.line).map_err(unfound)?;
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
 
     let mut pods = shared.pods();
@@ -58,8 +62,7 @@ pub(super) fn spawn(shared: &Arc<Shared>, launch: Launch, prepared: Prepared) ->
     if pod.containers.get(&launch.container).is_some_and(|known| known.number >= launch.attempt) {
         return Ok(());
     }
-    let mut child =
-        command.spawn().map_err(|error| fail(&format!("exec: {:?}", prepared.line[0]), &error))?;
+    let mut child = command.spawn().map_err(|error| fail(&about, &error))?;
     let pid = child.id().unwrap_or_default();
     let since = Timestamp::now();
     let record = Record { attempt: launch.attempt, since, process: Some(Mark::of(pid)), exit: None };

@@ -89,7 +89,7 @@ mod tests {
             _ => None,
         };
         let all = whole(own, &pod, &place, layers);
-        all.iter().map(|(name, value)| format!("{name}={value}\n")).collect()
+        all.iter().flat_map(|(name, value)| [name, "=", value, "\n"]).collect()
     }
 
     #[test]

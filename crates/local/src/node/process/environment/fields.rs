@@ -1,6 +1,7 @@
 //! The downward API: what a container can be told about its own pod.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceFieldSelector};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -125,8 +126,9 @@ fn quoted(text: &str) -> String {
             '\x08' => out.push_str("\\b"),
             '\x0b' => out.push_str("\\v"),
             '\x0c' => out.push_str("\\f"),
-            char if char.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(char))),
-            char if char.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(char))),
+            // Writing to a String cannot fail.
+            char if char.is_ascii_control() => drop(write!(out, "\\x{:02x}", u32::from(char))),
+            char if char.is_control() => drop(write!(out, "\\u{:04x}", u32::from(char))),
             char => out.push(char),
         }
     }

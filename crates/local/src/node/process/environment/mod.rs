@@ -7,6 +7,7 @@ mod fields;
 mod hosts;
 mod services;
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "fixtures and expectations are literals")]
 mod tests;
 
 use std::collections::BTreeMap;
@@ -151,13 +152,12 @@ fn text(bytes: &[u8]) -> String {
 /// The name of the host that a pod takes itself for, and the domain it is in.
 pub(super) fn host_name(name: &str, namespace: &str, spec: &PodSpec) -> (String, Option<String>) {
     let given = spec.hostname.as_deref().filter(|hostname| !hostname.is_empty()).unwrap_or(name);
-    let mut host = given.to_owned();
-    if host.len() > HOST_NAME_MAX {
-        host.truncate(HOST_NAME_MAX);
-        host = host.trim_end_matches(['-', '.']).to_owned();
-    }
+    let host = match given.get(..HOST_NAME_MAX) {
+        Some(beginning) if given.len() > HOST_NAME_MAX => beginning.trim_end_matches(['-', '.']),
+        _ => given,
+    };
     let subdomain = spec.subdomain.as_deref().filter(|subdomain| !subdomain.is_empty());
-    (host, subdomain.map(|subdomain| format!("{subdomain}.{namespace}.svc.cluster.local")))
+    (host.to_owned(), subdomain.map(|subdomain| format!("{subdomain}.{namespace}.svc.cluster.local")))
 }
 
 /// The longest name that a host can have.

@@ -68,17 +68,16 @@ impl Query {
                 wrong.push(("", why.into(), "FieldValueForbidden"));
             }
             (Some(seconds), None) if seconds < 1 => {
-                invalid("sinceSeconds", seconds, "must be greater than 0")
+                invalid("sinceSeconds", seconds, "must be greater than 0");
             }
             _ => {}
         }
         match self.stream.as_deref() {
-            None | Some("All") => {}
             Some("Stdout" | "Stderr") if self.tail_lines.is_some() => {
                 let why = "Forbidden: `tailLines` and specific `stream` are mutually exclusive for now";
                 wrong.push(("", why.into(), "FieldValueForbidden"));
             }
-            Some("Stdout" | "Stderr") => {}
+            None | Some("All" | "Stdout" | "Stderr") => {}
             Some(other) => {
                 let why = format!(
                     "Unsupported value: {other:?}: supported values: \"All\", \"Stderr\", \"Stdout\""

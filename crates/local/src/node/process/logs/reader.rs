@@ -98,8 +98,8 @@ mod tests {
         }
         log.lock().unwrap().end();
         assert!(reader.next().await.is_none());
-        let expected: String = (0..100).map(|number| format!("{number}\n")).collect();
-        assert_eq!(String::from_utf8(seen).unwrap(), expected);
+        let expected: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        assert_eq!(String::from_utf8(seen).unwrap().lines().collect::<Vec<_>>(), expected);
     }
 
     #[tokio::test]

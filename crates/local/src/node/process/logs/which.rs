@@ -59,6 +59,7 @@ fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "fixtures and expectations are literals")]
 mod tests {
     use super::*;
     use serde_json::{Value, json};

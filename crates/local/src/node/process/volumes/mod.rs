@@ -5,6 +5,7 @@
 pub(super) mod files;
 pub(super) mod mounts;
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "fixtures and expectations are literals")]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
