@@ -10,39 +10,51 @@ use kube::core::Resource;
 use kube::{ResourceExt as _, core::ObjectMeta};
 use mainstay::diff::content_hash;
 use mainstay::{Error, Key, Kind, ObjectRef, SyncRequest};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The pods that matter to a parent.
-#[derive(Debug, Default)]
-pub(super) struct Claimed {
+/// How long a generated name's prefix may be, so that the name is one that a host can have.
+const PREFIX_BYTES_MAX: usize = 58;
+
+/// The pods, or other objects, that matter to a parent.
+#[derive(Debug)]
+pub(super) struct Claimed<K = Pod> {
     /// Its own, by name.
-    pub(super) own: Vec<Pod>,
+    pub(super) own: Vec<K>,
     /// Those that fit its selector and are nobody's: naming them among the children adopts them.
-    pub(super) free: Vec<Pod>,
+    pub(super) free: Vec<K>,
     /// Its own that no longer fit its selector.
     pub(super) strayed: Vec<ObjectRef>,
-    /// The names that are taken by pods that fit its selector, whoever's they are.
+    /// The names that are taken by those that fit its selector, whoever's they are.
     pub(super) taken: BTreeSet<String>,
 }
 
 /// Sorts the pods that a parent controls, and those that its selector fits.
 pub(super) fn claim(request: &SyncRequest, selector: &LabelSelector) -> Result<Claimed, Error> {
-    let mut claimed = Claimed::default();
-    let fitting: Vec<Pod> = request.select(&selector_text(selector))?;
-    claimed.taken = fitting.iter().map(Pod::name_any).collect();
-    let fits = |pod: &Pod| claimed.taken.contains(&pod.name_any());
-    for pod in request.children::<Pod>().iter() {
-        let pod = pod?;
-        if fits(&pod) || is_going(&pod) {
-            claimed.own.push(pod);
+    claim_kind(request, selector)
+}
+
+/// [`claim`], for children of any kind.
+pub(super) fn claim_kind<K>(request: &SyncRequest, selector: &LabelSelector) -> Result<Claimed<K>, Error>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+    K::Scope: 'static,
+{
+    let fitting: Vec<K> = request.select(&selector_text(selector))?;
+    let mut taken: BTreeSet<String> = fitting.iter().map(K::name_any).collect();
+    let (mut own, mut strayed) = (Vec::new(), Vec::new());
+    for object in request.children::<K>().iter() {
+        let object = object?;
+        if taken.contains(&object.name_any()) || is_going(&object) {
+            own.push(object);
         } else {
-            claimed.strayed.push(reference(&pod));
+            strayed.push(reference(&object));
         }
     }
-    claimed.taken.extend(claimed.own.iter().map(Pod::name_any));
-    claimed.free =
-        fitting.into_iter().filter(|pod| controller_uid(pod).is_none() && !is_going(pod)).collect();
-    Ok(claimed)
+    taken.extend(own.iter().map(K::name_any));
+    let is_free = |object: &K| controller_uid(object).is_none() && !is_going(object);
+    let free = fitting.into_iter().filter(is_free).collect();
+    Ok(Claimed { own, free, strayed, taken })
 }
 
 /// A selector as `kubectl` takes it.
@@ -66,10 +78,14 @@ pub(super) fn controller_uid(object: &impl Resource) -> Option<&str> {
     owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
 }
 
-/// A pod, as answers name it.
-pub(super) fn reference(pod: &Pod) -> ObjectRef {
-    let key = Key::new(pod.metadata.namespace.as_deref(), &pod.name_any());
-    ObjectRef { kind: Kind::of::<Pod>(), key }
+/// A pod or another object, as answers name it.
+pub(super) fn reference<K>(object: &K) -> ObjectRef
+where
+    K: Resource<DynamicType = ()>,
+    K::Scope: 'static,
+{
+    let key = Key::new(object.meta().namespace.as_deref(), &object.name_any());
+    ObjectRef { kind: Kind::of::<K>(), key }
 }
 
 /// The child that stays as it is.
@@ -129,11 +145,11 @@ pub(super) fn availability(pod: &Pod, min_ready_seconds: Option<i32>, now: Times
     let Some(ready) = condition(pod, "Ready").filter(|ready| ready.status == "True") else {
         return Availability::Unready;
     };
-    let least = SignedDuration::from_secs(min_ready_seconds.unwrap_or(0).into());
-    // Where no time has to pass, no clock is asked.
-    if least.is_zero() {
+    // Then it does not matter since when, and a clock that is wrong does no harm.
+    let Some(least) = min_ready_seconds.filter(|seconds| *seconds > 0) else {
         return Availability::Available;
-    }
+    };
+    let least = SignedDuration::from_secs(least.into());
     let since = ready.last_transition_time.as_ref().map_or(now, |time| time.0);
     let left = least - now.duration_since(since);
     match Duration::try_from(left) {
@@ -155,11 +171,32 @@ pub(super) fn pod_from(template: &PodTemplateSpec, name: &str) -> Pod {
     Pod { metadata, spec: template.spec.clone(), status: None }
 }
 
-/// Names that begin with `prefix` and are not taken, the same each time: Kubernetes' are random.
+/// Names for so many new pods. A name that any pod has is passed over, also one whose labels do not fit: it may have been released.
+pub(super) fn new_names(
+    request: &SyncRequest,
+    prefix: &str,
+    taken: &BTreeSet<String>,
+    count: usize,
+) -> Result<Vec<String>, Error> {
+    let mut names = Vec::with_capacity(count);
+    let mut free = free_names(prefix, taken);
+    while names.len() < count
+        && let Some(name) = free.next()
+    {
+        if request.get::<Pod>(&name)?.is_none() {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// Names that begin with `prefix` and are not taken, the same each time: Kubernetes' are random. Of a long prefix only the beginning
+/// is used, as Kubernetes does for generated names.
 pub(super) fn free_names<'a>(
     prefix: &'a str,
     taken: &'a BTreeSet<String>,
 ) -> impl Iterator<Item = String> + 'a {
+    let prefix = &prefix[..prefix.floor_char_boundary(PREFIX_BYTES_MAX)];
     let names =
         (0_u64..).map(move |number| format!("{prefix}{}", suffix(&content_hash(&json!([prefix, number])))));
     names.filter(|name| !taken.contains(name))
@@ -208,4 +245,28 @@ pub(super) fn count<T>(items: &[T], are: impl Fn(&T) -> bool) -> i32 {
 /// A number of a status from which Kubernetes leaves out zero.
 pub(super) fn unless_zero(count: i32) -> Option<i32> {
     (count != 0).then_some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_same_each_time_and_never_taken_ones() {
+        let none = BTreeSet::new();
+        let first: Vec<String> = free_names("web-", &none).take(3).collect();
+        assert_eq!(first, free_names("web-", &none).take(3).collect::<Vec<_>>());
+        let taken = BTreeSet::from([first[0].clone(), first[2].clone()]);
+        let next: Vec<String> = free_names("web-", &taken).take(2).collect();
+        assert_eq!(next[0], first[1]);
+        assert!(!first.contains(&next[1]));
+    }
+
+    #[test]
+    fn a_long_prefix_leaves_room_for_what_tells_names_apart() {
+        let (prefix, taken) = ("a".repeat(200), BTreeSet::new());
+        let names: BTreeSet<String> = free_names(&prefix, &taken).take(20).collect();
+        assert_eq!(names.len(), 20);
+        assert!(names.iter().all(|name| name.len() == 63));
+    }
 }

@@ -2,10 +2,12 @@
 
 mod cron_job;
 mod daemon_set;
+mod deployment;
 mod endpoints;
 mod job;
+mod node;
+mod replica_set;
 mod scheduler;
-mod storage;
 mod sets;
 mod stateful_set;
-mod node;
+mod storage;

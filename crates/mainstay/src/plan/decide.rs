@@ -15,7 +15,7 @@ use super::status::{StatusOf, plan_status};
 use super::{Action, Body, Plan, Precondition, Reason, Step, Waiting};
 use crate::cache::Object;
 use crate::controller::{Controller, Strategy};
-use crate::diff::{Learned, Rules};
+use crate::diff::{APPLIED, Learned, Rules};
 use crate::handler::{Finalized, SyncResponse};
 use crate::kind::{Kind, ObjectRef};
 use crate::snapshot::Snapshot;
@@ -358,6 +358,11 @@ pub(super) fn release(object: ObjectRef, live: &Object, uid: &str, reason: Reaso
         uid: live.uid().to_owned(),
         resource_version: live.resource_version().to_owned(),
     };
-    let body = Body::new(json!({"metadata": {"ownerReferences": others}}), precondition);
+    let mut metadata = json!({"ownerReferences": others});
+    // What was applied is no longer anybody's concern, and is not to be taken for a sign that the reference was lost.
+    if live.annotation(APPLIED).is_some() {
+        metadata["annotations"] = json!({APPLIED: null});
+    }
+    let body = Body::new(json!({"metadata": metadata}), precondition);
     Step { action: Action::Release, object, reason, changes: Vec::new(), body }
 }

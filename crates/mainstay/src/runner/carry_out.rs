@@ -120,8 +120,9 @@ impl Course<'_> {
             }
             let fenced = matches!(executed.failure, Some(Failure::Fenced { .. }));
             // Nothing may be made for a parent whose finalizer is not in place, nothing orphaned by halves, and nothing done
-            // on a decision that the status was to record first.
-            let rests = matches!(step.action, Action::AddFinalizer | Action::Release | Action::WriteStatus);
+            // on a decision that the status or a field of the parent was to record first.
+            let rests = matches!(step.action, Action::AddFinalizer | Action::Release | Action::WriteStatus)
+                || step.reason == Reason::ParentDiffers;
             if fenced || rests && (executed.outdated || executed.failure.is_some()) {
                 break;
             }

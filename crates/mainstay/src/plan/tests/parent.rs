@@ -140,14 +140,16 @@ fn a_parent_that_is_over_goes_after_its_status_is_written_and_takes_nothing_alon
 }
 
 #[test]
-fn a_released_child_stays_and_is_not_deleted() {
-    check(
+fn a_released_child_stays_and_nothing_of_its_parent_is_left_on_it() {
+    let plan = check(
         &world(apply()).made(map("a", json!({"k": "v"}))),
         SyncResponse::new().release(child("a")),
         expect![[r#"
             Shop.example.com/v1 ns/shop (generation 3)
               release ConfigMap.v1 ns/a: it is no longer claimed"#]],
     );
+    let left = json!({"metadata": {"ownerReferences": [], "annotations": {crate::diff::APPLIED: null}}});
+    assert_eq!(plan.steps[0].body.value, left);
 }
 
 #[test]

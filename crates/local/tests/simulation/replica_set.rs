@@ -1,0 +1,79 @@
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::Pod;
+use mainstay::Kind;
+use mainstay_local::controllers::{NAME, configure};
+use mainstay_testkit::simulation::{Check, Family, Script, check, operator, pods};
+use serde_json::{Value, json};
+
+fn sets() -> Kind {
+    Kind::of::<ReplicaSet>()
+}
+
+fn set(replicas: i32) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+            },
+        },
+    })
+}
+
+fn stray() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray", "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+    })
+}
+
+fn world(script: Script) -> Check {
+    check(operator(NAME, configure)).beside(pods()).script(script)
+}
+
+#[test]
+fn it_has_as_many_pods_as_it_should() {
+    let script = Script::new()
+        .create(set(2))
+        .patch(&sets(), "web", json!({"spec": {"replicas": 4}}))
+        .patch(&sets(), "web", json!({"spec": {"replicas": 1}}))
+        .patch(&sets(), "web", json!({"spec": {"replicas": 0}}))
+        .at_once()
+        .patch(&sets(), "web", json!({"spec": {"replicas": 2}}));
+    world(script).silent().every_fault().seeds(10).run();
+}
+
+#[test]
+fn its_pods_are_available_when_they_have_been_ready_for_long_enough() {
+    let script = Script::new().create(set(2)).patch(&sets(), "web", json!({"spec": {"minReadySeconds": 20}}));
+    // By a clock that is an hour behind, it takes an hour.
+    world(script).silent().every_fault().but(Family::ClockJumps).seeds(10).run();
+}
+
+#[test]
+fn it_is_made_anew_at_once() {
+    let script = Script::new().create(set(2)).delete(&sets(), "web").at_once().create(set(3));
+    world(script).silent().every_fault().seeds(10).run();
+}
+
+#[test]
+fn it_adopts_pods_that_fit_and_releases_those_that_no_longer_do() {
+    let script = Script::new().create(stray()).create(set(2)).patch(
+        &Kind::of::<Pod>(),
+        "stray",
+        json!({"metadata": {"labels": {"app": "other"}}}),
+    );
+    world(script).silent().every_fault().seeds(10).run();
+}
+
+#[test]
+fn a_pod_that_has_ended_stays_and_is_replaced() {
+    let failed = json!({"status": {"phase": "Failed", "conditions": []}});
+    let script =
+        Script::new().create(stray()).create(set(2)).patch_status(&Kind::of::<Pod>(), "stray", failed);
+    // A pod that fails before it is adopted never is.
+    world(script).silent().patient().every_fault().seeds(10).run();
+}
