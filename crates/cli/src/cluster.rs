@@ -8,11 +8,12 @@ use crate::home::default_directory;
 use crate::up::narrate::quoted;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use catalog::{Catalog, Resource};
-pub(crate) use objects::{get, list, list_metadata, missing};
+pub(crate) use objects::{apply, get, list, list_metadata, missing};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -122,10 +123,32 @@ impl Cluster {
         }
     }
 
+    /// Which kinds there are.
+    pub(crate) async fn catalog(&self) -> Result<Catalog, Failure> {
+        Catalog::fetch(&self.client).await.map_err(|error| self.failed("ask which kinds there are", error))
+    }
+
+    /// Applies an object of one of the catalog's kinds, as `mainstay up`.
+    pub(crate) async fn apply(&self, catalog: &Catalog, object: &Value) -> Result<(), Failure> {
+        let doing = || format!("apply {}", named(object));
+        let path = catalog.path_of(object).ok_or_else(|| {
+            Failure::new(anyhow::anyhow!("the cluster does not have its kind"))
+                .context(format!("cannot {}", doing()))
+        })?;
+        let applied = apply(&self.client, &path, object, "mainstay-up").await;
+        applied.map(drop).map_err(|error| self.failed(&doing(), error))
+    }
+
     /// A namespace, or the one that is used if nobody says.
     pub(crate) fn or_default<'a>(&'a self, namespace: Option<&'a str>) -> &'a str {
         namespace.unwrap_or(&self.namespace)
     }
+}
+
+/// An object as a sentence names it: `Deployment web`.
+pub(crate) fn named(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!("{} {}", text(&object["kind"]), text(&object["metadata"]["name"]))
 }
 
 /// The innermost cause: those around it say only that something failed.

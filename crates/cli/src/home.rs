@@ -4,6 +4,7 @@
 //! DIR/store.redb         every object
 //! DIR/credentials.json   keys and token, the same over restarts
 //! DIR/kubeconfig         how clients get in
+//! DIR/pods               logs and volumes of pods that run as processes
 //! DIR/lock               held by the process that serves DIR; says where it serves
 //! ```
 //!
@@ -87,6 +88,10 @@ impl Home {
 
     pub(crate) fn credentials(&self) -> PathBuf {
         self.directory.join("credentials.json")
+    }
+
+    pub(crate) fn pods(&self) -> PathBuf {
+        self.directory.join("pods")
     }
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {

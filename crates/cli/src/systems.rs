@@ -123,7 +123,6 @@ impl System {
     }
 
     /// Objects to try it with, as they are applied.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what a demonstration of all systems applies"))]
     pub(crate) fn demo(&self) -> Result<Vec<Value>, Failure> {
         let read = serde_saphyr::from_multiple(self.demo);
         read.map_err(|error| {

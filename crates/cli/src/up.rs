@@ -1,11 +1,24 @@
-//! `mainstay up`: the Kubernetes API of this machine.
+//! `mainstay up`: a cluster on this machine.
+//!
+//! ```text
+//! directory ─▶ credentials, API server ─▶ controllers, scheduler, node ─▶ systems ─▶ ready ─▶ until a signal
+//! ```
 
+mod demo;
 pub(crate) mod narrate;
 mod refuse;
 
+use crate::cluster::{Catalog, Cluster};
 use crate::failure::Failure;
 use crate::home::{ClaimError, Holder, Home, default_directory};
-use mainstay_apiserver::{ApiServer, Credentials, Served, write_private};
+use crate::output::patiently;
+use crate::run::serve_until;
+use crate::systems::{self, Reach, System};
+use mainstay::Operator;
+use mainstay_apiserver::{ApiServer, Credentials, KUBERNETES_VERSION, Served, write_private};
+use mainstay_local::cluster::{LocalCluster, Settings};
+use mainstay_local::node::process::{ApiAddress, LogEndpoint};
+use mainstay_local::node::rules::Rules;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -27,6 +40,12 @@ pub(crate) struct Options {
     /// The file to write the kubeconfig to [default: kubeconfig in the state's directory].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// A YAML file that says which images are programs of this machine, and how pods of all others behave.
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Load a small example of everything, and follow it until all is ready.
+    #[arg(long)]
+    demo: bool,
 }
 
 /// An address that the server's certificate names.
@@ -71,13 +90,22 @@ impl Keeping {
         }
     }
 
-    fn build(&self, ca: &str) -> Result<ApiServer, Failure> {
-        let builder = ApiServer::builder().ca_bundle(ca);
+    fn build(&self, ca: &str, logs: LogEndpoint) -> Result<ApiServer, Failure> {
+        let builder =
+            ApiServer::builder().ca_bundle(ca).subresource("", "pods", "log", logs).loopback_endpoints();
         match self {
             Keeping::Directory(home) => {
                 builder.directory(home.directory()).build().map_err(|error| refuse::store(error, home))
             }
             Keeping::Memory(_) => builder.build().map_err(Failure::new),
+        }
+    }
+
+    /// Where files of pods are.
+    fn pods(&self) -> PathBuf {
+        match self {
+            Keeping::Directory(home) => home.pods(),
+            Keeping::Memory(directory) => directory.path().join("pods"),
         }
     }
 
@@ -105,17 +133,39 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.kubeconfig.is_some() {
         refuse::foreign_kubeconfig(&kubeconfig)?;
     }
+    let rules = options.rules.as_deref().map_or_else(|| Ok(Rules::default()), read_rules)?;
+    let rules_from =
+        options.rules.as_deref().map(absolute).and_then(|file| file.parent().map(Path::to_owned));
+    let rules_from = rules_from.unwrap_or_default();
+    let systems = systems_of(options.demo);
     let credentials = keeping.credentials()?;
-    let server = keeping.build(&credentials.ca)?;
+    let logs = LogEndpoint::default();
+    let server = keeping.build(&credentials.ca, logs.clone())?;
     let stopped = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let listening = server.serve_https_with(options.listen, credentials).await;
         let listening =
             listening.map_err(|error| refuse::serve(error, options.listen, keeping.directory()))?;
         publish(&mut keeping, &listening, &kubeconfig)?;
+        let client = kube::Client::new(server.clone(), "default");
+        let settings = Settings { rules, rules_from, ..settings(&keeping, &listening, &kubeconfig) };
+        let local = LocalCluster::start(client.clone(), &logs, settings).await.map_err(refuse::cluster)?;
+        patiently("starting the controllers", local.ready()).await;
+        let cluster = Cluster {
+            client,
+            namespace: "default".into(),
+            url: listening.url(),
+            source: kubeconfig.display().to_string(),
+        };
+        let operators = start_systems(&systems, &cluster).await?;
         narrate::serving(&listening.url(), keeping.directory(), &kubeconfig, started.elapsed());
-        signals.ended().await;
-        Ok(())
+        let demo = options.demo.then(|| tokio::spawn(demo::show(cluster.clone(), systems)));
+        let ended = serve_until(&operators, &cluster, signals.ended()).await;
+        if let Some(demo) = demo {
+            demo.abort();
+        }
+        patiently("ending the pods", local.stop()).await;
+        ended
     });
     // Ends every task and with the last of them the store, which closes its file in good order.
     drop(server);
@@ -128,6 +178,51 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         narrate::stopped(keeping.directory());
     }
     stopped
+}
+
+/// Examples are there for a demonstration only.
+fn systems_of(demo: bool) -> Vec<&'static System> {
+    systems::ALL.iter().filter(|system| demo || !system.is_example).collect()
+}
+
+/// What the cluster around the API server is to know.
+fn settings(keeping: &Keeping, served: &Served, kubeconfig: &Path) -> Settings {
+    let address = served.address();
+    Settings {
+        directory: keeping.pods(),
+        rules: Rules::default(),
+        rules_from: PathBuf::new(),
+        // Without it, pods of this project's images are simulated like all others.
+        program: std::env::current_exe().ok(),
+        kubeconfig: Some(kubeconfig.to_owned()),
+        api: Some(ApiAddress { host: address.ip().to_string(), port: address.port() }),
+        version: KUBERNETES_VERSION.to_owned(),
+    }
+}
+
+fn read_rules(path: &Path) -> Result<Rules, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| refuse::rules(error, path))?;
+    text.parse().map_err(|error: mainstay_local::node::rules::RulesError| refuse::rules(error, path))
+}
+
+/// Defines the kinds of all systems and makes their operators, yet to be run.
+async fn start_systems(
+    systems: &[&'static System],
+    cluster: &Cluster,
+) -> Result<Vec<(&'static System, Operator)>, Failure> {
+    let mut operators = Vec::new();
+    let catalog = if systems.is_empty() { Catalog::default() } else { cluster.catalog().await? };
+    for system in systems {
+        for definition in system.definitions()? {
+            cluster.apply(&catalog, &definition).await?;
+        }
+        let serve = SocketAddr::from(([127, 0, 0, 1], 0));
+        let operator = system.operator(cluster.client.clone(), Reach::default()).serve(serve).build();
+        let operator =
+            operator.map_err(|error| Failure::new(error).context(format!("cannot run {}", system.name)))?;
+        operators.push((*system, operator));
+    }
+    Ok(operators)
 }
 
 /// Lets clients find the way in.

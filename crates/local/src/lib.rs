@@ -11,6 +11,7 @@
 //! kube-apiserver. Every decision is a pure function of what is in the cluster; the effects beyond it (processes, files) are behind
 //! [`node`]'s runtimes.
 
+pub mod cluster;
 pub mod controllers;
 mod fit;
 pub mod node;

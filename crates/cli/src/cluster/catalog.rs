@@ -2,8 +2,9 @@
 
 use http::Request;
 use kube::{Client, Error};
-use mainstay::{Kind, Scope};
+use mainstay::{Key, Kind, Scope};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// Everything in one answer; every server that is supported has it.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -43,6 +44,16 @@ impl Catalog {
             catalog.add(client.request(request.map_err(Error::HttpError)?).await?);
         }
         Ok(catalog)
+    }
+
+    /// Where an object is, if the cluster has its kind.
+    pub(crate) fn path_of(&self, object: &Value) -> Option<String> {
+        let (version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
+        let metadata = &object["metadata"];
+        let mut kinds = self.0.iter().map(|resource| &resource.kind);
+        let kind = kinds.find(|known| known.kind() == kind && known.api_version() == version)?;
+        let namespace = metadata["namespace"].as_str().filter(|_| kind.scope() == Scope::Namespaced);
+        Some(kind.object_path(&Key::new(namespace, metadata["name"].as_str()?)))
     }
 
     fn add(&mut self, groups: Groups) {

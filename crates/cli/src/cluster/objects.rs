@@ -38,6 +38,19 @@ fn is_about_an_object(status: &Status) -> bool {
     status.details.as_ref().is_some_and(|details| !details.name.is_empty())
 }
 
+/// Applies an object as this manager.
+pub(crate) async fn apply(
+    client: &Client,
+    path: &str,
+    object: &Value,
+    manager: &str,
+) -> Result<Value, Error> {
+    let request = Request::patch(format!("{path}?fieldManager={manager}&force=true"))
+        .header("content-type", "application/apply-patch+yaml")
+        .body(object.to_string().into_bytes());
+    client.request(request.map_err(Error::HttpError)?).await
+}
+
 /// All objects of a collection.
 pub(crate) async fn list(client: &Client, path: &str) -> Result<Vec<Value>, Error> {
     list_as(client, path, "application/json").await

@@ -4,8 +4,7 @@
 //! process owns its own entry by server-side apply, so they do not get in each other's way. Only addresses of this machine are
 //! left there; operators in pods are found by their labels.
 
-use crate::cluster::{Cluster, list, reason};
-use http::Request;
+use crate::cluster::{Cluster, apply, list, reason};
 use serde_json::{Value, json};
 
 /// The name of the `ConfigMap`, and of the label by which it is found in any namespace.
@@ -15,13 +14,9 @@ const LABEL: &str = "mainstay.dev/operators";
 /// Leaves the address of a system's operator, or takes it back.
 pub(crate) async fn announce(cluster: &Cluster, system: &str, url: Option<&str>) -> Result<(), kube::Error> {
     let namespace = &cluster.namespace;
-    let path = format!(
-        "/api/v1/namespaces/{namespace}/configmaps/{NAME}?fieldManager=mainstay-run-{system}&force=true"
-    );
-    let request = Request::patch(path)
-        .header("content-type", "application/apply-patch+yaml")
-        .body(entry(system, url).to_string().into_bytes());
-    cluster.client.request::<Value>(request.map_err(kube::Error::HttpError)?).await.map(|_| ())
+    let path = format!("/api/v1/namespaces/{namespace}/configmaps/{NAME}");
+    let manager = format!("mainstay-run-{system}");
+    apply(&cluster.client, &path, &entry(system, url), &manager).await.map(drop)
 }
 
 fn entry(system: &str, url: Option<&str>) -> Value {

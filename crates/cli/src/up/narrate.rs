@@ -5,17 +5,21 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use mainstay_local::cluster::OWN_IMAGES;
+
 /// Says where things are and what to do next.
 pub(super) fn serving(url: &str, directory: Option<&Path>, kubeconfig: &Path, took: Duration) {
     let version = mainstay_apiserver::KUBERNETES_VERSION;
     let state = directory.map_or_else(|| "memory, nothing is kept".into(), |path| path.display().to_string());
     let before = format!(
-        "Kubernetes {version} API at {url}, ready in {} ms\nstate in {state}\nkubeconfig:\n",
+        "Kubernetes {version} at {url}, ready in {} ms\n\
+         pods of {OWN_IMAGES} run as processes of this machine, all others are simulated\n\
+         state in {state}\nkubeconfig:\n",
         took.as_millis()
     );
     let mut after = String::from("next, in another terminal:\n");
     let _ = writeln!(after, "  export KUBECONFIG={}", quoted(kubeconfig));
-    after.push_str("  kubectl get namespaces\nCtrl-C ends it\n");
+    after.push_str("  kubectl create deployment web --image=nginx\nCtrl-C ends it\n");
     say(&before);
     // A reader that is gone does not end the server.
     let _ = writeln!(std::io::stdout(), "{}", kubeconfig.display());

@@ -4,6 +4,7 @@ use super::narrate::quoted;
 use crate::failure::Failure;
 use crate::home::{ClaimError, Home};
 use mainstay_apiserver::{BuildError, CredentialsError, DiskError, ServeError};
+use mainstay_local::cluster::StartError;
 use serde::Deserialize;
 use std::io;
 use std::net::SocketAddr;
@@ -80,6 +81,23 @@ pub(super) fn serve(error: ServeError, asked: SocketAddr, directory: Option<&Pat
         Some(path) => failure.unchanged(format!("the objects in {}", path.display())),
         None => failure,
     }
+}
+
+pub(super) fn cluster(error: StartError) -> Failure {
+    let failure = match &error {
+        StartError::Directory { .. } => Failure::new(error).next(ELSEWHERE),
+        _ => Failure::new(error)
+            .context("the cluster does not start")
+            .next("try again; if it stays so, it is a bug"),
+    };
+    failure.unchanged("all objects")
+}
+
+pub(super) fn rules(error: impl Into<anyhow::Error>, path: &Path) -> Failure {
+    Failure::new(error)
+        .context(format!("cannot use the rules in {}", path.display()))
+        .unchanged("everything: nothing was started")
+        .next("mend the file; without --rules every pod but those of mainstay:* is simulated as it is by default")
 }
 
 pub(super) fn kubeconfig(error: io::Error, path: &Path) -> Failure {

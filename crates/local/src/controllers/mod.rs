@@ -16,25 +16,33 @@ mod share;
 mod stateful_set;
 pub mod storage;
 
-use mainstay::{DeletionBudget, OperatorBuilder};
+use mainstay::{DeletionBudget, Kind, OperatorBuilder};
 
 /// The operator's name, and its field manager.
 pub const NAME: &str = "mainstay-controllers";
 
 /// Adds all controllers to an operator.
 pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
-    let client = operator.client();
+    configure_only(operator, |_| true)
+}
+
+/// Adds those controllers to an operator whose parents are of a kind that is wanted. The others are some other operator's, or
+/// nobody's: what is simulated alone is simulated faster.
+pub fn configure_only(operator: OperatorBuilder, wanted: impl Fn(&Kind) -> bool) -> OperatorBuilder {
+    let all = [
+        deployment::controller(),
+        replica_set::controller(),
+        stateful_set::controller(),
+        daemon_set::controller(),
+        job::controller(),
+        orphans::controller(),
+        cron_job::controller(),
+        endpoints::controller(),
+        storage::claims(),
+        storage::volumes(operator.client()),
+    ];
     // What is to go here is what somebody deleted or scaled down; nobody is served by its going slowly.
-    operator
-        .deletion_budget(DeletionBudget { burst: u32::MAX, per_minute: u32::MAX })
-        .controller(deployment::controller())
-        .controller(replica_set::controller())
-        .controller(stateful_set::controller())
-        .controller(daemon_set::controller())
-        .controller(job::controller())
-        .controller(orphans::controller())
-        .controller(cron_job::controller())
-        .controller(endpoints::controller())
-        .controller(storage::claims())
-        .controller(storage::volumes(client))
+    let operator = operator.deletion_budget(DeletionBudget { burst: u32::MAX, per_minute: u32::MAX });
+    let chosen = all.into_iter().filter(|controller| wanted(controller.parent()));
+    chosen.fold(operator, OperatorBuilder::controller)
 }

@@ -16,8 +16,8 @@
 pub mod heartbeat;
 mod holds;
 mod lifecycle;
-pub mod rules;
 pub mod process;
+pub mod rules;
 pub mod runtime;
 pub mod simulated;
 mod sync;

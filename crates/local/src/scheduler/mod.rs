@@ -48,7 +48,8 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Adds the scheduler to an operator. One pod is looked at after the other.
-pub fn configure(operator: OperatorBuilder, client: Client) -> OperatorBuilder {
+pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
+    let client = operator.client();
     let controller = Controller::of::<Pod>()
         .reads_everywhere::<Pod>()
         .reads::<Node>()

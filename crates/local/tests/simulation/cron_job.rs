@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use mainstay::Kind;
-use mainstay_local::controllers::{NAME, configure};
-use mainstay_testkit::simulation::{Check, Family, Script, State, check, operator, pods};
+use mainstay_testkit::simulation::{Check, Family, Script, State, check, pods};
 use serde_json::{Value, json};
 
 use super::job::job;
+
+use crate::controllers_of;
 
 const HOUR: Duration = Duration::from_hours(1);
 
 /// A clock that is wrong by an hour is wrong about every time there is.
 fn cron_jobs(script: Script) -> Check {
-    check(operator(NAME, configure)).beside(pods()).script(script).but(Family::ClockJumps)
+    check(controllers_of(&["CronJob", "Job", "Pod"])).beside(pods()).script(script).but(Family::ClockJumps)
 }
 
 fn kind() -> Kind {

@@ -3,9 +3,10 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::Pod;
 use mainstay::Kind;
-use mainstay_local::controllers::{NAME, configure};
-use mainstay_testkit::simulation::{Change, Check, Script, State, What, check, operator, pods};
+use mainstay_testkit::simulation::{Change, Check, Script, State, What, check, pods};
 use serde_json::{Value, json};
+
+use crate::controllers_of;
 
 fn deployments() -> Kind {
     Kind::of::<Deployment>()
@@ -39,7 +40,7 @@ fn image(image: &str) -> Value {
 }
 
 fn world(script: Script) -> Check {
-    check(operator(NAME, configure)).beside(pods()).script(script).silent()
+    check(controllers_of(&["Deployment", "ReplicaSet"])).beside(pods()).script(script).silent()
 }
 
 /// The names of the sets that are made in a world, in this order.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use mainstay::Kind;
-use mainstay_local::controllers::{NAME, configure};
-use mainstay_testkit::simulation::{Script, State, check, operator, pods};
+use mainstay_testkit::simulation::{Script, State, check, pods};
 use serde_json::{Value, json};
+
+use crate::controllers_of;
 
 fn service(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": {"team": "red"}}, "spec": spec})
@@ -52,7 +53,7 @@ fn slices_are_sound(state: &State) -> Result<(), String> {
 fn whatever_goes_wrong_services_lead_to_their_pods() {
     let script =
         Script::new().create(pod("one", 8080)).at_once().create(web()).delete(&Kind::of::<Pod>(), "one");
-    check(operator(NAME, configure))
+    check(controllers_of(&["Service"]))
         .beside(pods())
         .script(script)
         .always("every slice is a Service's and tells of each pod once", slices_are_sound)
@@ -72,7 +73,7 @@ fn wherever_it_crashes_services_lead_to_the_pods_that_are_ready_now() {
         .patch_status(&Kind::of::<Pod>(), "one", ready("False"))
         .patch(&Kind::of::<Service>(), "web", json!({"metadata": {"labels": {"team": "blue"}}}))
         .delete(&Kind::of::<Pod>(), "two");
-    check(operator(NAME, configure))
+    check(controllers_of(&["Service"]))
         .beside(pods())
         .script(script)
         .always("every slice is a Service's and tells of each pod once", slices_are_sound)
@@ -96,5 +97,5 @@ fn wherever_it_crashes_what_somebody_else_fills_is_left_alone() {
         .delete(&Kind::of::<Pod>(), "one")
         .delete(&Kind::of::<Endpoints>(), "theirs")
         .delete(&Kind::of::<Service>(), "web");
-    check(operator(NAME, configure)).beside(pods()).script(script).every_crash_point().run();
+    check(controllers_of(&["Service"])).beside(pods()).script(script).every_crash_point().run();
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use mainstay::{Controller, DeletionBudget, Kind, SyncRequest, SyncResponse};
-use mainstay_local::controllers::{NAME, configure};
 use mainstay_testkit::simulation::{Check, Family, Program, Script, State, check, operator, pods};
 use serde_json::{Value, json};
+
+use crate::controllers_of;
 
 fn jobs() -> Check {
     let number = |job: &Value, field: &str| job["status"][field].as_i64().unwrap_or(0);
@@ -24,7 +25,9 @@ fn jobs() -> Check {
         }
         Ok(())
     };
-    check(operator(NAME, configure)).beside(pods()).always("no success is counted twice", counts_are_true)
+    check(controllers_of(&["Job", "Pod"]))
+        .beside(pods())
+        .always("no success is counted twice", counts_are_true)
 }
 
 fn kind() -> Kind {

@@ -1,9 +1,10 @@
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
 use mainstay::Kind;
-use mainstay_local::controllers::{NAME, configure};
-use mainstay_testkit::simulation::{Check, Family, Script, check, operator, pods};
+use mainstay_testkit::simulation::{Check, Family, Script, check, pods};
 use serde_json::{Value, json};
+
+use crate::controllers_of;
 
 fn sets() -> Kind {
     Kind::of::<ReplicaSet>()
@@ -31,7 +32,7 @@ fn stray() -> Value {
 }
 
 fn world(script: Script) -> Check {
-    check(operator(NAME, configure)).beside(pods()).script(script)
+    check(controllers_of(&["ReplicaSet"])).beside(pods()).script(script)
 }
 
 #[test]

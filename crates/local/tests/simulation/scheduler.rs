@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Pod;
 use mainstay::Kind;
 use mainstay_local::scheduler::{NAME, configure};
-use mainstay_testkit::simulation::{Check, Script, State, check, operator_at};
+use mainstay_testkit::simulation::{Check, Script, State, check, operator};
 use serde_json::{Value, json};
 
 fn pod(name: &str, cpu: i64) -> Value {
@@ -44,7 +44,7 @@ fn no_node_has_too_much(state: &State) -> Result<(), String> {
 }
 
 fn scheduler(script: Script) -> Check {
-    check(operator_at(NAME, |operator, seat| configure(operator, seat.client())))
+    check(operator(NAME, configure))
         .given(node("one"))
         .script(script)
         .always("no node is given more than it has", no_node_has_too_much)

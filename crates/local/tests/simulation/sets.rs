@@ -2,14 +2,15 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use mainstay::Kind;
-use mainstay_local::controllers::{NAME, configure};
-use mainstay_testkit::simulation::{Check, Script, check, operator, pods};
+use mainstay_testkit::simulation::{Check, Script, check, pods};
+
+use crate::controllers_of;
 
 /// The controllers in a world in which pods run.
 pub(crate) fn world(script: Script) -> Check {
     let pod = Kind::of::<Pod>();
     // The stand-in for the kubelet gives pods addresses by their names, which may differ.
-    check(operator(NAME, configure))
+    check(controllers_of(&["StatefulSet", "DaemonSet"]))
         .beside(pods())
         .script(script)
         .ignoring_in(&pod, "/status/podIP")

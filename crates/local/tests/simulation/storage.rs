@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use mainstay::Kind;
 use mainstay_local::controllers::storage::PROVISIONER;
-use mainstay_local::controllers::{NAME, configure};
-use mainstay_testkit::simulation::{Check, Script, State, check, operator};
+use mainstay_testkit::simulation::{Check, Script, State, check};
 use serde_json::{Value, json};
+
+use crate::controllers_of;
 
 fn claim(name: &str, spec: &Value) -> Value {
     let mut all = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
@@ -60,7 +61,7 @@ fn storage(script: Script) -> Check {
         "metadata": {"name": "local", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
         "provisioner": PROVISIONER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate",
     });
-    check(operator(NAME, configure))
+    check(controllers_of(&["PersistentVolumeClaim", "PersistentVolume"]))
         .given(class)
         .script(script)
         .always("claims and volumes are bound by both sides", bound_by_both_sides)

@@ -78,15 +78,25 @@ fn rollout(new: &Value, old: &Value) -> Revisions {
 fn a_rollout_begins_with_a_set_that_was_made_for_it() {
     let made = rollout(&counts(1, 0, 0), &counts(3, 3, 3));
     let first = rollout(&counts(3, 0, 0), &counts(0, 0, 0));
-    check(&deployment(&json!({})), Doing::Rolling, &first, expect![[r#"
+    check(
+        &deployment(&json!({})),
+        Doing::Rolling,
+        &first,
+        expect![[r#"
         {"terminatingReplicas":0,"unavailableReplicas":3}
         Available False 01:00 01:00 MinimumReplicasUnavailable: Deployment does not have minimum availability.
-        Progressing True 01:00 01:00 NewReplicaSetCreated: Created new replica set "b""#]]);
+        Progressing True 01:00 01:00 NewReplicaSetCreated: Created new replica set "b""#]],
+    );
     let before = known([4, 1, 3], "ProgressDeadlineExceeded", "ReplicaSet \"a\" has timed out progressing.");
-    check(&deployment(&before), Doing::Rolling, &made, expect![[r#"
+    check(
+        &deployment(&before),
+        Doing::Rolling,
+        &made,
+        expect![[r#"
         {"availableReplicas":3,"readyReplicas":3,"replicas":3,"terminatingReplicas":0,"unavailableReplicas":1}
         Available True 01:00 01:00 MinimumReplicasAvailable: Deployment has minimum availability.
-        Progressing True 00:00 01:00 NewReplicaSetCreated: Created new replica set "b""#]]);
+        Progressing True 00:00 01:00 NewReplicaSetCreated: Created new replica set "b""#]],
+    );
 }
 
 #[test]

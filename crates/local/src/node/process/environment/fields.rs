@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceFieldSelector};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use mainstay::diff::quantity_nanos;
+use mainstay::diff::quantity_in_billionths;
 
 /// What there is to tell.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +77,7 @@ impl Downward<'_> {
             "requests" => resources.and_then(|r| r.requests.as_ref()).and_then(|all| nanos(all, resource)),
             _ => return Err(unsupported()),
         };
-        let divisor = selector.divisor.as_ref().and_then(|divisor| quantity_nanos(&divisor.0));
+        let divisor = selector.divisor.as_ref().and_then(|divisor| quantity_in_billionths(&divisor.0));
         let divisor = divisor.filter(|divisor| *divisor > 0).unwrap_or(ONE);
         let amount = amount.unwrap_or_default();
         Ok((amount / divisor + i128::from(amount % divisor > 0)).to_string())
@@ -92,7 +92,7 @@ impl Downward<'_> {
 const ONE: i128 = 1_000_000_000;
 
 fn nanos(all: &BTreeMap<String, Quantity>, resource: &str) -> Option<i128> {
-    all.get(resource).and_then(|quantity| quantity_nanos(&quantity.0))
+    all.get(resource).and_then(|quantity| quantity_in_billionths(&quantity.0))
 }
 
 /// A container of a pod, or one that runs before it.

@@ -1,0 +1,120 @@
+//! `--demo`: a small example of everything, followed until all of it is ready.
+
+use crate::cluster::{Catalog, Cluster, get, named};
+use crate::failure::Failure;
+use crate::output::say;
+use crate::systems::System;
+use mainstay::readiness::{Readiness, readiness};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Where the examples are.
+const NAMESPACE: &str = "demo";
+/// What a cluster itself is shown with.
+const WORKLOADS: &str = include_str!("../../demo/workloads.yaml");
+
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// After so long without news the person who watches is told what is waited for.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Applies everything and tells of each object when it is ready.
+pub(super) async fn show(cluster: Cluster, systems: Vec<&'static System>) {
+    if let Err(failure) = follow(&cluster, &systems).await {
+        say(&failure.render());
+    }
+}
+
+async fn follow(cluster: &Cluster, systems: &[&'static System]) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let objects = objects(systems)?;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    let catalog = catalog_of(cluster, &objects).await?;
+    cluster.apply(&catalog, &namespace).await?;
+    for object in &objects {
+        cluster.apply(&catalog, object).await?;
+    }
+    say(&format!("demo: {} objects in namespace {NAMESPACE}\n", objects.len()));
+    let mut waiting = objects;
+    let mut told = Instant::now();
+    while !waiting.is_empty() {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let mut still = Vec::new();
+        let mut reasons = Vec::new();
+        for object in waiting {
+            let live = match catalog.path_of(&object) {
+                Some(path) => get(&cluster.client, &path).await,
+                None => Ok(None),
+            };
+            let live = live.map_err(|error| cluster.failed(&format!("look at {}", named(&object)), error))?;
+            match live.as_ref().map(readiness) {
+                Some(Readiness::Ready) => {
+                    told = Instant::now();
+                    say(&format!(
+                        "demo: {} is ready after {:.1} s\n",
+                        named(&object),
+                        begun.elapsed().as_secs_f64()
+                    ));
+                }
+                Some(Readiness::NotReady(why)) => {
+                    reasons.push(format!("{}: {why}", named(&object)));
+                    still.push(object);
+                }
+                // Whoever deletes it does not wait for it.
+                None => {}
+            }
+        }
+        waiting = still;
+        if told.elapsed() > SILENCE {
+            told = Instant::now();
+            say(&format!("demo: waiting for {}\n", reasons.join("; ")));
+        }
+    }
+    say(&format!(
+        "demo: all is ready\n  next: kubectl get all -n {NAMESPACE}, or mainstay status -n {NAMESPACE}\n  \
+         kubectl logs -n {NAMESPACE} job/hello\n"
+    ));
+    Ok(())
+}
+
+/// All examples, in one namespace.
+fn objects(systems: &[&'static System]) -> Result<Vec<Value>, Failure> {
+    let read = serde_saphyr::from_multiple(WORKLOADS);
+    let mut objects: Vec<Value> =
+        read.map_err(|error| Failure::new(error).context("cannot read what a cluster is shown with"))?;
+    for system in systems {
+        objects.extend(system.demo()?);
+    }
+    for object in &mut objects {
+        object["metadata"]["namespace"] = NAMESPACE.into();
+    }
+    Ok(objects)
+}
+
+/// The kinds of the cluster, once those of all objects are served.
+async fn catalog_of(cluster: &Cluster, objects: &[Value]) -> Result<Catalog, Failure> {
+    loop {
+        let catalog = cluster.catalog().await?;
+        if objects.iter().all(|object| catalog.path_of(object).is_some()) {
+            return Ok(catalog);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_system_is_in_the_demo() {
+        let all: Vec<&'static System> = crate::systems::ALL.iter().collect();
+        let shown = objects(&all).unwrap();
+        for system in &all {
+            let of_system = |object: &&Value| {
+                system.parents().unwrap().iter().any(|parent| object["kind"] == parent.kind.kind())
+            };
+            assert!(shown.iter().any(|object| of_system(&object)), "{}", system.name);
+        }
+        assert!(shown.iter().all(|object| object["metadata"]["namespace"] == NAMESPACE));
+    }
+}
