@@ -127,7 +127,7 @@ impl<P: Clone> Record<P> {
         }
         self.unexplained += gained;
         // Fields of other names each time: none of them is written often, but the object is.
-        if causes.is_empty() && gained > 0 && self.unexplained >= 2 * limit {
+        if causes.is_empty() && gained > 0 && self.unexplained >= limit.saturating_mul(2) {
             causes.push(Cause::Unstable);
             guilty.extend(items.iter().filter_map(|item| Some((Cause::Unstable, item.path?))));
         }

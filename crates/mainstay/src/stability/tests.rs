@@ -105,6 +105,13 @@ fn a_time_in_a_child_is_found_with_the_fifth_write() {
 }
 
 #[test]
+fn whoever_allows_any_number_of_writes_has_no_loops() {
+    let mut world = World::new();
+    world.loops = Loops::new(LoopSettings { writes_max: u32::MAX, ..LoopSettings::default() });
+    assert!(world.until_loop(|_, round| vec![field(&parent(), "status.time", round)]).is_none());
+}
+
+#[test]
 fn a_count_of_syncs_in_the_status_is_found() {
     World::check(
         |_, round| vec![field(&parent(), "status.syncs", round), field(&parent(), "status.at", 100 + round)],
