@@ -79,9 +79,11 @@ impl Node {
     }
 
     /// Notes that the runtime runs a pod. Another one of its name is gone, if there was one, and nobody was told.
-    fn hand_over(&self, key: Key, pod: PodId) {
-        let before = self.handed().insert(key, pod.clone()).filter(|before| *before != pod);
-        before.into_iter().for_each(|gone| self.end(&gone));
+    fn hand_over(&self, key: Key, pod: &PodId) {
+        let before = self.handed().insert(key, pod.clone());
+        if let Some(gone) = before.filter(|before| before != pod) {
+            self.end(&gone);
+        }
     }
 
     /// A pod is gone, maybe without grace.
@@ -90,7 +92,9 @@ impl Node {
         let gone =
             if handed.get(key).is_some_and(|known| known.uid == uid) { handed.remove(key) } else { None };
         drop(handed);
-        gone.into_iter().for_each(|gone| self.end(&gone));
+        if let Some(gone) = gone {
+            self.end(&gone);
+        }
     }
 
     /// Ends what still runs of a pod that is gone.

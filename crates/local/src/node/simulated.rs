@@ -65,14 +65,13 @@ pub(super) fn observe(pod: &Pod, rules: &Rules, now: Timestamp) -> Seen {
         let course = course(pod, container, is_init, rules)
             .unwrap_or_else(|_| Course::default_of(pod, container, is_init));
         let (end, code) = course.end(attempt, since, stop.as_ref(), now);
-        let observed = match end.filter(|end| left(*end, now).is_none()) {
-            Some(until) => Observed::Exited { attempt, code, since, until: until.min(now), message: None },
-            None => {
-                let ready_at = course.ready_at(since, now);
-                let ready = ready_at.is_some_and(|at| left(at, now).is_none());
-                end.into_iter().chain(ready_at).for_each(|at| seen.look_again(at, now));
-                Observed::Running { attempt, since, started: true, ready }
-            }
+        let observed = if let Some(until) = end.filter(|end| left(*end, now).is_none()) {
+            Observed::Exited { attempt, code, since, until: until.min(now), message: None }
+        } else {
+            let ready_at = course.ready_at(since, now);
+            let ready = ready_at.is_some_and(|at| left(at, now).is_none());
+            end.into_iter().chain(ready_at).for_each(|at| seen.look_again(at, now));
+            Observed::Running { attempt, since, started: true, ready }
         };
         seen.containers.insert(container.name.clone(), observed);
     }

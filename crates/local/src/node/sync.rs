@@ -75,7 +75,7 @@ async fn run(
         name: request.name().to_owned(),
         uid: request.uid().to_owned(),
     };
-    node.hand_over(Key::namespaced(&id.namespace, &id.name), id.clone());
+    node.hand_over(Key::namespaced(&id.namespace, &id.name), &id);
     let addresses = Addresses { pod: runtime.address(&id), host: node.address.to_string() };
     let (seen, nothing) = (observe(runtime, &id, &pod), BTreeMap::new());
     let situation = Situation { pod: &pod, seen: &seen, refused: &nothing, addresses: &addresses, now };

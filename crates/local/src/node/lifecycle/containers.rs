@@ -44,7 +44,7 @@ pub(super) enum Standing {
     /// It runs.
     Running { attempt: u32, since: Timestamp, started: bool, ready: bool },
     /// Its last attempt is over.
-    Ended(End),
+    Ended(Box<End>),
 }
 
 /// The end of an attempt.
@@ -139,8 +139,8 @@ fn standing(uid: &str, name: &str, record: Option<&ContainerStatus>, seen: Optio
             Standing::Running { attempt: *attempt, since: *since, started: *started, ready: *ready }
         }
         Observed::Exited { attempt, code, since, until, message } => match recorded {
-            Some(end) if end.attempt >= *attempt => Standing::Ended(end),
-            _ => Standing::Ended(End {
+            Some(end) if end.attempt >= *attempt => Standing::Ended(Box::new(end)),
+            _ => Standing::Ended(Box::new(End {
                 attempt: *attempt,
                 state: ContainerStateTerminated {
                     container_id: Some(container_id(uid, name, *attempt)),
@@ -153,16 +153,16 @@ fn standing(uid: &str, name: &str, record: Option<&ContainerStatus>, seen: Optio
                 },
                 previous: record.and_then(last_end).cloned(),
                 recorded: false,
-            }),
+            })),
         },
         Observed::Absent => match (recorded, record.filter(|record| is_running(record))) {
-            (Some(end), _) => Standing::Ended(end),
-            (None, Some(record)) => Standing::Ended(End {
+            (Some(end), _) => Standing::Ended(Box::new(end)),
+            (None, Some(record)) => Standing::Ended(Box::new(End {
                 attempt: attempt_of(record),
                 state: lost(),
                 previous: last_end(record).cloned(),
                 recorded: false,
-            }),
+            })),
             (None, None) => Standing::Never,
         },
     }

@@ -10,7 +10,7 @@ pub(in super::super) fn events(pod: &Pod, next: &PodStatus) -> Vec<Event> {
     let mut events = Vec::new();
     let recorded = pod.status.as_ref();
     let before = |name: &str| {
-        let statuses = recorded.into_iter().flat_map(|status| all(status));
+        let statuses = recorded.into_iter().flat_map(all);
         statuses.into_iter().find(|status| status.name == name)
     };
     for status in all(next) {

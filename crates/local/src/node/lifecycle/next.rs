@@ -78,7 +78,6 @@ pub(super) fn plan_starts(pod: &Pod, containers: &[Container<'_>], now: Timestam
 fn start(pod: &Pod, container: &Container<'_>, since: Timestamp, now: Timestamp) -> Option<Start> {
     let name = container.spec.name.clone();
     match &container.standing {
-        Standing::Running { .. } => None,
         Standing::Never => {
             Some(Start { container: name, attempt: 0, since, due: since.min(now), delay: Duration::ZERO })
         }
@@ -88,7 +87,7 @@ fn start(pod: &Pod, container: &Container<'_>, since: Timestamp, now: Timestamp)
             let since = end.finished_at().unwrap_or(now);
             Some(Start { container: name, attempt: end.attempt + 1, since, due, delay })
         }
-        Standing::Ended(_) => None,
+        Standing::Ended(_) | Standing::Running { .. } => None,
     }
 }
 
@@ -114,11 +113,8 @@ pub(in super::super) fn stopping(pod: &Pod, now: Timestamp) -> Option<Stop> {
     if let Some(deadline) = deadline(pod).filter(|deadline| *deadline <= now) {
         return Some(Stop { since: Some(deadline), grace });
     }
-    let over = finished(pod);
-    if over.is_some() || ended_phase(pod).is_some() {
-        return Some(Stop { since: over.flatten(), grace });
-    }
-    None
+    let unknown = ended_phase(pod).map(|_| Stop { since: None, grace });
+    finished(pod, grace).or(unknown)
 }
 
 /// When the pod may be active no longer.
@@ -128,9 +124,9 @@ pub(super) fn deadline(pod: &Pod) -> Option<Timestamp> {
     begun.checked_add(seconds(limit)).ok()
 }
 
-/// Whether nothing is left for the pod to do but to end its sidecars, and since when if that is known: all of its main containers have
-/// ended for good, or an init container has failed for good.
-fn finished(pod: &Pod) -> Option<Option<Timestamp>> {
+/// The end of a pod that has nothing left to do but to end its sidecars: all of its main containers have ended for good, or an init
+/// container has failed for good.
+fn finished(pod: &Pod, grace: Duration) -> Option<Stop> {
     let recorded = containers::all(pod, &BTreeMap::new());
     let ended = |container: &Container<'_>| match &container.standing {
         Standing::Ended(end) if end.recorded && !container.restarts_after(pod, end.code()) => {
@@ -138,15 +134,15 @@ fn finished(pod: &Pod) -> Option<Option<Timestamp>> {
         }
         _ => None,
     };
-    let failed = recorded.iter().filter(|container| container.role == Role::Init).filter_map(ended);
-    if let Some(failed) = failed.into_iter().find(|end| end.code() != 0) {
-        return Some(failed.finished_at());
+    let mut init = recorded.iter().filter(|container| container.role == Role::Init).filter_map(ended);
+    if let Some(failed) = init.find(|end| end.code() != 0) {
+        return Some(Stop { since: failed.finished_at(), grace });
     }
     let mut last = None;
     for container in recorded.iter().filter(|container| container.role == Role::Main) {
         last = last.max(ended(container)?.finished_at());
     }
-    Some(last)
+    Some(Stop { since: last, grace })
 }
 
 fn seconds(count: i64) -> Duration {

@@ -18,7 +18,6 @@ struct Scene<'a> {
     is_stopping: bool,
     /// No container runs, and none will.
     is_over: bool,
-    has_init: bool,
     is_initialized: bool,
 }
 
@@ -71,16 +70,15 @@ impl<'a> Scene<'a> {
         runs: bool,
     ) -> Self {
         let of = |role| containers.iter().filter(move |container| container.role == role);
-        let before = containers.iter().filter(|container| container.role != Role::Main);
+        let mut before = containers.iter().filter(|container| container.role != Role::Main);
         Self {
             situation,
             planned,
             is_stopping,
             // The end of the last container may be seen here for the first time.
             is_over: !runs && (is_stopping || of(Role::Main).all(|main| ended_for_good(situation, main))),
-            has_init: containers.iter().any(|container| container.role != Role::Main),
             is_initialized: of(Role::Main).any(Container::was_started)
-                || before.last().is_none_or(Container::lets_others_start),
+                || before.next_back().is_none_or(Container::lets_others_start),
         }
     }
 
@@ -135,22 +133,21 @@ impl<'a> Scene<'a> {
     }
 
     fn never_started(&self, container: &Container<'_>) -> ContainerState {
-        let is_first = container.role != Role::Main && self.is_first(container);
-        let counts = if container.role == Role::Main { self.is_initialized } else { is_first };
+        let is_first = self.first_init() == Some(&container.spec.name);
+        let counts = is_first || container.role == Role::Main && self.is_initialized;
         if self.is_over && counts {
             return terminated(lost());
         }
         match self.situation.refused.get(&container.spec.name) {
             Some(CannotStart { reason, message }) => waiting(reason, Some(message.clone())),
-            None if self.has_init => waiting("PodInitializing", None),
+            None if self.first_init().is_some() => waiting("PodInitializing", None),
             None => waiting("ContainerCreating", None),
         }
     }
 
-    fn is_first(&self, container: &Container<'_>) -> bool {
-        let spec = self.situation.pod.spec.as_ref();
-        let first = spec.and_then(|spec| spec.init_containers.as_ref()?.first());
-        first.is_some_and(|first| first.name == container.spec.name)
+    fn first_init(&self) -> Option<&str> {
+        let spec = self.situation.pod.spec.as_ref()?;
+        spec.init_containers.as_ref()?.first().map(|first| first.name.as_str())
     }
 
     /// How a container waits that has ended and is to run again. Its end is shown before.

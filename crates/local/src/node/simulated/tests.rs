@@ -75,14 +75,11 @@ fn check(mut pod: Pod, rules: &str, deleted: Option<i64>, expected: &Expect) {
             .flatten()
             .min()
             .map(|wait| time + i64::try_from(wait.as_secs()).unwrap());
-        if let Some(deleted) =
-            deleted.filter(|deleted| *deleted > time || pod.metadata.deletion_timestamp.is_none())
-        {
-            if next.is_none_or(|next| next >= deleted) {
-                next = Some(deleted);
-                pod.metadata.deletion_timestamp = Some(Time(at(deleted + 30)));
-                pod.metadata.deletion_grace_period_seconds = Some(30);
-            }
+        let is_deleted = pod.metadata.deletion_timestamp.is_some();
+        if let Some(deleted) = deleted.filter(|at| !is_deleted && next.is_none_or(|next| next >= *at)) {
+            next = Some(deleted);
+            pod.metadata.deletion_timestamp = Some(Time(at(deleted + 30)));
+            pod.metadata.deletion_grace_period_seconds = Some(30);
         }
         match next {
             Some(next) if next <= 200 => time = next,

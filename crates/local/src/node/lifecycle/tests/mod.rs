@@ -1,11 +1,13 @@
 //! Scenes from the life of pods: what is seen at which second, and what follows.
 
+mod endings;
 mod laws;
 mod scenes;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use expect_test::Expect;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -111,6 +113,10 @@ impl Stage {
     }
 }
 
+pub(super) fn check(told: &str, expected: &Expect) {
+    expected.assert_eq(told);
+}
+
 /// A decision in a few lines.
 pub(super) fn tell(decision: &Decision) -> String {
     let status = &decision.status;
@@ -121,12 +127,7 @@ pub(super) fn tell(decision: &Decision) -> String {
     for container in status.init_container_statuses.iter().chain(&status.container_statuses).flatten() {
         let _ = write!(text, "\n{}", tell_container(container));
     }
-    for condition in status.conditions.iter().flatten() {
-        let told = [&condition.reason, &condition.message].into_iter().flatten().map(String::as_str);
-        let told: Vec<_> = told.collect();
-        let _ = write!(text, "\n{}={} {}", condition.type_, condition.status, told.join(": "));
-        text.truncate(text.trim_end().len());
-    }
+    let _ = write!(text, "\n{}", tell_conditions(status));
     for start in &decision.starts {
         let _ = write!(text, "\nstart {} {}", start.container, start.attempt);
     }
@@ -140,6 +141,18 @@ pub(super) fn tell(decision: &Decision) -> String {
         text.push_str("\nover");
     }
     text
+}
+
+/// Conditions in one line: `+` those that are true, `-` those that are not. What is said of the containers is not said again of the pod.
+fn tell_conditions(status: &PodStatus) -> String {
+    let conditions = status.conditions.iter().flatten();
+    let told = conditions.map(|condition| {
+        let sign = if condition.status == "True" { "+" } else { "-" };
+        let said = [&condition.reason, &condition.message].into_iter().flatten().map(String::as_str);
+        let said: Vec<_> = said.filter(|_| condition.type_ != "ContainersReady").collect();
+        format!("{sign}{} {}", condition.type_, said.join(": ")).trim_end().to_owned()
+    });
+    told.collect::<Vec<_>>().join(" ")
 }
 
 fn tell_container(status: &ContainerStatus) -> String {

@@ -1,10 +1,12 @@
-use expect_test::{Expect, expect};
+//! How pods begin, run and end by themselves.
+
+use expect_test::expect;
 use k8s_openapi::api::core::v1::PodCondition;
 
 use super::*;
 
-const SERVER: &str = "{restartPolicy: Always, containers: [{name: c, image: web}]}";
-const TASK: &str = "{restartPolicy: Never, containers: [{name: c, image: task}]}";
+pub(super) const SERVER: &str = "{restartPolicy: Always, containers: [{name: c, image: web}]}";
+pub(super) const TASK: &str = "{restartPolicy: Never, containers: [{name: c, image: task}]}";
 const RETRIED: &str = "{restartPolicy: OnFailure, containers: [{name: c, image: task}]}";
 const WITH_INIT: &str = "
 restartPolicy: Never
@@ -12,34 +14,22 @@ initContainers: [{name: i, image: init}, {name: s, image: side, restartPolicy: A
 containers: [{name: c, image: task}, {name: d, image: task}]
 ";
 
-fn check(told: &str, expected: &Expect) {
-    expected.assert_eq(told);
-}
-
 #[test]
 fn a_new_pod_is_recorded_before_anything_starts() {
     check(
         &tell(&Stage::new(SERVER).decide()),
         &expect![[r#"
-        Pending
-        c: ContainerCreating
-        PodReadyToStartContainers=False
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True"#]],
+            Pending
+            c: ContainerCreating
+            -PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [c] -ContainersReady +PodScheduled"#]],
     );
     check(
         &tell(&Stage::begun(SERVER).decide()),
         &expect![[r#"
-        Pending
-        c: ContainerCreating
-        PodReadyToStartContainers=False
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True
-        start c 0"#]],
+            Pending
+            c: ContainerCreating
+            -PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [c] -ContainersReady +PodScheduled
+            start c 0"#]],
     );
 }
 
@@ -106,26 +96,18 @@ fn a_container_that_is_not_ready_keeps_its_pod_from_being_ready() {
     check(
         &stage.settle(),
         &expect![[r#"
-        Running
-        c: running, started
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True"#]],
+            Running
+            c: running, started
+            +PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [c] -ContainersReady +PodScheduled"#]],
     );
     let running = Observed::Running { attempt: 0, since: at(1), started: false, ready: true };
     stage.seen.insert("c".into(), running);
     check(
         &stage.settle(),
         &expect![[r#"
-        Running
-        c: running
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True"#]],
+            Running
+            c: running
+            +PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [c] -ContainersReady +PodScheduled"#]],
     );
 }
 
@@ -136,36 +118,32 @@ fn a_gate_keeps_a_pod_from_being_ready_until_its_condition_is_true() {
     check(
         &stage.at(1).runs("c", 0, 1).settle(),
         &expect![[r#"
-        Running
-        c: running, started, ready
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ReadinessGatesNotReady: corresponding condition of pod readiness gate "example.com/open" does not exist.
-        ContainersReady=True
-        PodScheduled=True"#]],
+            Running
+            c: running, started, ready
+            +PodReadyToStartContainers +Initialized -Ready ReadinessGatesNotReady: corresponding condition of pod readiness gate "example.com/open" does not exist. +ContainersReady +PodScheduled"#]],
     );
-    for status in ["False", "True"] {
-        let gate =
-            PodCondition { type_: "example.com/open".into(), status: status.into(), ..Default::default() };
+    let mut set = |status: &str| {
+        let type_ = "example.com/open".to_owned();
+        let gate = PodCondition { type_, status: status.into(), ..PodCondition::default() };
         let conditions = stage.pod.status.as_mut().unwrap().conditions.as_mut().unwrap();
         conditions.retain(|known| known.type_ != gate.type_);
         conditions.push(gate);
-        let told = stage.at(5).settle();
-        let told: Vec<_> =
-            told.lines().filter(|line| line.starts_with("Ready") || line.contains("open")).collect();
-        check(
-            &told.join("\n"),
-            if status == "True" {
-                &expect![[r#"
-            example.com/open=True
-            Ready=True"#]]
-            } else {
-                &expect![[r#"
-            example.com/open=False
-            Ready=False ReadinessGatesNotReady: the status of pod readiness gate "example.com/open" is not "True", but False"#]]
-            },
-        );
-    }
+        stage.at(5).settle()
+    };
+    check(
+        &set("False"),
+        &expect![[r#"
+        Running
+        c: running, started, ready
+        -example.com/open +PodReadyToStartContainers +Initialized -Ready ReadinessGatesNotReady: the status of pod readiness gate "example.com/open" is not "True", but False +ContainersReady +PodScheduled"#]],
+    );
+    check(
+        &set("True"),
+        &expect![[r#"
+        Running
+        c: running, started, ready
+        +example.com/open +PodReadyToStartContainers +Initialized +Ready +ContainersReady +PodScheduled"#]],
+    );
 }
 
 #[test]
@@ -174,37 +152,25 @@ fn a_task_ends_as_its_container_does() {
     check(
         &stage.at(6).ends("c", 0, 0, 1, 6).settle(),
         &expect![[r#"
-        Succeeded
-        c: Completed 0
-        PodReadyToStartContainers=False
-        Initialized=True PodCompleted
-        Ready=False PodCompleted
-        ContainersReady=False PodCompleted
-        PodScheduled=True"#]],
+            Succeeded
+            c: Completed 0
+            -PodReadyToStartContainers +Initialized PodCompleted -Ready PodCompleted -ContainersReady +PodScheduled"#]],
     );
     let mut stage = Stage::begun(TASK);
     check(
         &stage.at(6).ends("c", 0, 3, 1, 6).settle(),
         &expect![[r#"
-        Failed
-        c: Error 3
-        PodReadyToStartContainers=False
-        Initialized=True
-        Ready=False PodFailed
-        ContainersReady=False PodFailed
-        PodScheduled=True"#]],
+            Failed
+            c: Error 3
+            -PodReadyToStartContainers +Initialized -Ready PodFailed -ContainersReady +PodScheduled"#]],
     );
     let mut stage = Stage::begun(RETRIED);
     check(
         &stage.at(6).ends("c", 0, 0, 1, 6).settle(),
         &expect![[r#"
-        Succeeded
-        c: Completed 0
-        PodReadyToStartContainers=False
-        Initialized=True PodCompleted
-        Ready=False PodCompleted
-        ContainersReady=False PodCompleted
-        PodScheduled=True"#]],
+            Succeeded
+            c: Completed 0
+            -PodReadyToStartContainers +Initialized PodCompleted -Ready PodCompleted -ContainersReady +PodScheduled"#]],
     );
 }
 
@@ -215,26 +181,18 @@ fn a_pod_runs_until_its_last_container_has_ended() {
     check(
         &stage.at(6).ends("c", 0, 1, 1, 6).runs("d", 0, 1).settle(),
         &expect![[r#"
-        Running
-        c: Error 1
-        d: running, started, ready
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True"#]],
+            Running
+            c: Error 1
+            d: running, started, ready
+            +PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [c] -ContainersReady +PodScheduled"#]],
     );
     check(
         &stage.at(7).ends("d", 0, 0, 1, 7).settle(),
         &expect![[r#"
-        Failed
-        c: Error 1
-        d: Completed 0
-        PodReadyToStartContainers=False
-        Initialized=True
-        Ready=False PodFailed
-        ContainersReady=False PodFailed
-        PodScheduled=True"#]],
+            Failed
+            c: Error 1
+            d: Completed 0
+            -PodReadyToStartContainers +Initialized -Ready PodFailed -ContainersReady +PodScheduled"#]],
     );
 }
 
@@ -245,25 +203,17 @@ fn an_end_is_recorded_before_the_next_attempt_starts() {
     check(
         &tell(&stage.at(2).ends("c", 0, 1, 1, 2).step()),
         &expect![[r#"
-        Running
-        c: Error 1
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True"#]],
+            Running
+            c: Error 1
+            +PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [c] -ContainersReady +PodScheduled"#]],
     );
     check(
         &tell(&stage.decide()),
         &expect![[r#"
-        Running
-        c: Error 1
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True
-        start c 1"#]],
+            Running
+            c: Error 1
+            +PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [c] -ContainersReady +PodScheduled
+            start c 1"#]],
     );
 }
 
@@ -303,82 +253,62 @@ fn init_containers_run_one_after_the_other_and_sidecars_go_on() {
     check(
         &stage.settle(),
         &expect![[r#"
-        Pending
-        i: PodInitializing
-        s: PodInitializing
-        j: PodInitializing
-        c: PodInitializing
-        d: PodInitializing
-        PodReadyToStartContainers=False
-        Initialized=False ContainersNotInitialized: containers with incomplete status: [i s j]
-        Ready=False ContainersNotReady: containers with unready status: [s c d]
-        ContainersReady=False ContainersNotReady: containers with unready status: [s c d]
-        PodScheduled=True
-        start i 0"#]],
+            Pending
+            i: PodInitializing
+            s: PodInitializing
+            j: PodInitializing
+            c: PodInitializing
+            d: PodInitializing
+            -PodReadyToStartContainers -Initialized ContainersNotInitialized: containers with incomplete status: [i s j] -Ready ContainersNotReady: containers with unready status: [s c d] -ContainersReady +PodScheduled
+            start i 0"#]],
     );
     check(
         &stage.at(2).ends("i", 0, 0, 1, 2).settle(),
         &expect![[r#"
-        Pending
-        i: Completed 0, ready
-        s: PodInitializing
-        j: PodInitializing
-        c: PodInitializing
-        d: PodInitializing
-        PodReadyToStartContainers=True
-        Initialized=False ContainersNotInitialized: containers with incomplete status: [s j]
-        Ready=False ContainersNotReady: containers with unready status: [s c d]
-        ContainersReady=False ContainersNotReady: containers with unready status: [s c d]
-        PodScheduled=True
-        start s 0"#]],
+            Pending
+            i: Completed 0, ready
+            s: PodInitializing
+            j: PodInitializing
+            c: PodInitializing
+            d: PodInitializing
+            +PodReadyToStartContainers -Initialized ContainersNotInitialized: containers with incomplete status: [s j] -Ready ContainersNotReady: containers with unready status: [s c d] -ContainersReady +PodScheduled
+            start s 0"#]],
     );
     check(
         &stage.at(3).runs("s", 0, 3).settle(),
         &expect![[r#"
-        Pending
-        i: Completed 0, ready
-        s: running, started, ready
-        j: PodInitializing
-        c: PodInitializing
-        d: PodInitializing
-        PodReadyToStartContainers=True
-        Initialized=False ContainersNotInitialized: containers with incomplete status: [j]
-        Ready=False ContainersNotReady: containers with unready status: [c d]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c d]
-        PodScheduled=True
-        start j 0"#]],
+            Pending
+            i: Completed 0, ready
+            s: running, started, ready
+            j: PodInitializing
+            c: PodInitializing
+            d: PodInitializing
+            +PodReadyToStartContainers -Initialized ContainersNotInitialized: containers with incomplete status: [j] -Ready ContainersNotReady: containers with unready status: [c d] -ContainersReady +PodScheduled
+            start j 0"#]],
     );
     check(
         &stage.at(4).ends("j", 0, 0, 3, 4).settle(),
         &expect![[r#"
-        Pending
-        i: Completed 0, ready
-        s: running, started, ready
-        j: Completed 0, ready
-        c: PodInitializing
-        d: PodInitializing
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c d]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c d]
-        PodScheduled=True
-        start c 0
-        start d 0"#]],
+            Pending
+            i: Completed 0, ready
+            s: running, started, ready
+            j: Completed 0, ready
+            c: PodInitializing
+            d: PodInitializing
+            +PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [c d] -ContainersReady +PodScheduled
+            start c 0
+            start d 0"#]],
     );
     check(
         &stage.at(5).runs("c", 0, 5).runs("d", 0, 5).settle(),
         &expect![[r#"
-        Running
-        i: Completed 0, ready
-        s: running, started, ready
-        j: Completed 0, ready
-        c: running, started, ready
-        d: running, started, ready
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=True
-        ContainersReady=True
-        PodScheduled=True"#]],
+            Running
+            i: Completed 0, ready
+            s: running, started, ready
+            j: Completed 0, ready
+            c: running, started, ready
+            d: running, started, ready
+            +PodReadyToStartContainers +Initialized +Ready +ContainersReady +PodScheduled"#]],
     );
 }
 
@@ -394,27 +324,19 @@ fn sidecars_are_stopped_when_all_else_has_ended() {
     check(
         &stage.at(6).ends("c", 0, 0, 1, 6).settle(),
         &expect![[r#"
-        Running
-        s: running, started, ready
-        c: Completed 0
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True
-        stop within 30s"#]],
+            Running
+            s: running, started, ready
+            c: Completed 0
+            +PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [c] -ContainersReady +PodScheduled
+            stop within 30s"#]],
     );
     check(
         &stage.at(7).ends("s", 0, 143, 1, 7).settle(),
         &expect![[r#"
-        Succeeded
-        s: Error 143
-        c: Completed 0
-        PodReadyToStartContainers=False
-        Initialized=True PodCompleted
-        Ready=False PodCompleted
-        ContainersReady=False PodCompleted
-        PodScheduled=True"#]],
+            Succeeded
+            s: Error 143
+            c: Completed 0
+            -PodReadyToStartContainers +Initialized PodCompleted -Ready PodCompleted -ContainersReady +PodScheduled"#]],
     );
 }
 
@@ -430,15 +352,11 @@ fn a_sidecar_that_ends_runs_again() {
     check(
         &stage.at(3).ends("s", 0, 0, 1, 3).settle(),
         &expect![[r#"
-        Running
-        s: Completed 0
-        c: running, started, ready
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [s]
-        ContainersReady=False ContainersNotReady: containers with unready status: [s]
-        PodScheduled=True
-        start s 1"#]],
+            Running
+            s: Completed 0
+            c: running, started, ready
+            +PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [s] -ContainersReady +PodScheduled
+            start s 1"#]],
     );
 }
 
@@ -448,17 +366,13 @@ fn an_init_container_that_fails_for_good_fails_the_pod() {
     check(
         &stage.at(2).ends("i", 0, 1, 1, 2).settle(),
         &expect![[r#"
-        Failed
-        i: Error 1
-        s: PodInitializing
-        j: PodInitializing
-        c: PodInitializing
-        d: PodInitializing
-        PodReadyToStartContainers=False
-        Initialized=False ContainersNotInitialized: containers with incomplete status: [i s j]
-        Ready=False PodFailed
-        ContainersReady=False PodFailed
-        PodScheduled=True"#]],
+            Failed
+            i: Error 1
+            s: PodInitializing
+            j: PodInitializing
+            c: PodInitializing
+            d: PodInitializing
+            -PodReadyToStartContainers -Initialized ContainersNotInitialized: containers with incomplete status: [i s j] -Ready PodFailed -ContainersReady +PodScheduled"#]],
     );
 }
 
@@ -481,166 +395,6 @@ fn containers_can_have_rules_of_their_own_for_restarts() {
 }
 
 #[test]
-fn a_pod_whose_time_is_up_fails_and_is_stopped() {
-    let spec = "{restartPolicy: Never, activeDeadlineSeconds: 5, containers: [{name: c, image: task}]}";
-    let mut stage = Stage::begun(spec);
-    assert_eq!(stage.at(1).runs("c", 0, 1).settle().lines().last(), Some("again after 4s"));
-    check(
-        &stage.at(5).settle(),
-        &expect![[r#"
-        Failed DeadlineExceeded Pod was active on the node longer than the specified deadline
-        c: running, started, ready
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False PodFailed
-        ContainersReady=False PodFailed
-        PodScheduled=True
-        stop within 30s"#]],
-    );
-    check(
-        &stage.at(6).ends("c", 0, 143, 1, 6).settle(),
-        &expect![[r#"
-        Failed DeadlineExceeded Pod was active on the node longer than the specified deadline
-        c: Error 143
-        PodReadyToStartContainers=False
-        Initialized=True
-        Ready=False PodFailed
-        ContainersReady=False PodFailed
-        PodScheduled=True"#]],
-    );
-}
-
-#[test]
-fn a_deleted_pod_is_stopped_and_goes_when_nothing_runs_any_more() {
-    let mut stage = Stage::begun(SERVER);
-    stage.at(1).runs("c", 0, 1).settle();
-    check(
-        &stage.at(10).deleted(10, 30).settle(),
-        &expect![[r#"
-        Running
-        c: running, started, ready
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=True
-        ContainersReady=True
-        PodScheduled=True
-        stop within 30s"#]],
-    );
-    check(
-        &stage.at(11).ends("c", 0, 0, 1, 11).settle(),
-        &expect![[r#"
-        Succeeded
-        c: Completed 0
-        PodReadyToStartContainers=False
-        Initialized=True PodCompleted
-        Ready=False PodCompleted
-        ContainersReady=False PodCompleted
-        PodScheduled=True
-        over"#]],
-    );
-}
-
-#[test]
-fn a_deleted_pod_that_never_ran_has_failed() {
-    let mut stage = Stage::begun(SERVER);
-    check(
-        &stage.at(1).deleted(1, 30).settle(),
-        &expect![[r#"
-        Failed
-        c: ContainerStatusUnknown 137
-        PodReadyToStartContainers=False
-        Initialized=True
-        Ready=False PodFailed
-        ContainersReady=False PodFailed
-        PodScheduled=True
-        over"#]],
-    );
-}
-
-#[test]
-fn a_pod_that_is_deleted_while_a_container_waits_to_run_again_shows_its_end() {
-    let mut stage = Stage::begun(SERVER);
-    stage.at(1).ends("c", 1, 7, 1, 2).settle();
-    check(
-        &stage.at(3).deleted(3, 30).settle(),
-        &expect![[r#"
-        Failed
-        c: Error 7, restarts 1
-        PodReadyToStartContainers=False
-        Initialized=True
-        Ready=False PodFailed
-        ContainersReady=False PodFailed
-        PodScheduled=True
-        over"#]],
-    );
-}
-
-#[test]
-fn a_pod_without_grace_left_is_stopped_and_not_ended_again() {
-    let mut stage = Stage::begun(SERVER);
-    stage.at(1).runs("c", 0, 1).settle();
-    let told = stage.at(10).deleted(10, 0).settle();
-    assert!(told.ends_with("stop within 0s"), "{told}");
-    let told = stage.ends("c", 0, 137, 1, 10).settle();
-    assert!(!told.contains("over"), "{told}");
-}
-
-#[test]
-fn a_container_that_is_no_longer_there_has_ended_and_runs_again() {
-    let mut stage = Stage::begun(SERVER);
-    stage.at(1).runs("c", 0, 1).settle();
-    stage.seen.clear();
-    check(
-        &tell(&stage.at(60).step()),
-        &expect![[r#"
-        Running
-        c: ContainerStatusUnknown 137
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True"#]],
-    );
-    check(
-        &tell(&stage.step()),
-        &expect![[r#"
-        Running
-        c: ContainerStatusUnknown 137
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True
-        start c 1"#]],
-    );
-    check(
-        &stage.runs("c", 1, 60).settle(),
-        &expect![[r#"
-        Running
-        c: running, before ContainerStatusUnknown 137, restarts 1, started, ready
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=True
-        ContainersReady=True
-        PodScheduled=True"#]],
-    );
-    let mut stage = Stage::begun(TASK);
-    stage.at(1).runs("c", 0, 1).settle();
-    stage.seen.clear();
-    check(
-        &stage.at(60).settle(),
-        &expect![[r#"
-        Failed
-        c: ContainerStatusUnknown 137
-        PodReadyToStartContainers=False
-        Initialized=True
-        Ready=False PodFailed
-        ContainersReady=False PodFailed
-        PodScheduled=True"#]],
-    );
-}
-
-#[test]
 fn a_container_that_cannot_start_says_why() {
     let mut stage = Stage::begun(SERVER);
     let (reason, message) = ("CreateContainerConfigError".to_owned(), "configmap \"x\" not found".to_owned());
@@ -648,14 +402,10 @@ fn a_container_that_cannot_start_says_why() {
     check(
         &stage.settle(),
         &expect![[r#"
-        Pending
-        c: CreateContainerConfigError configmap "x" not found
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False ContainersNotReady: containers with unready status: [c]
-        ContainersReady=False ContainersNotReady: containers with unready status: [c]
-        PodScheduled=True
-        start c 0"#]],
+            Pending
+            c: CreateContainerConfigError configmap "x" not found
+            +PodReadyToStartContainers +Initialized -Ready ContainersNotReady: containers with unready status: [c] -ContainersReady +PodScheduled
+            start c 0"#]],
     );
 }
 
@@ -671,25 +421,4 @@ fn what_others_have_set_stays() {
     assert_eq!(next.nominated_node_name.as_deref(), Some("other"));
     assert_eq!(next.qos_class.as_deref(), Some("BestEffort"));
     assert_eq!(next.conditions.unwrap()[0], condition("DisruptionTarget"));
-}
-
-#[test]
-fn a_pod_that_somebody_declared_failed_is_stopped() {
-    let mut stage = Stage::begun(SERVER);
-    stage.at(1).runs("c", 0, 1).settle();
-    let status = stage.pod.status.as_mut().unwrap();
-    status.phase = Some("Failed".into());
-    status.reason = Some("Evicted".into());
-    check(
-        &stage.settle(),
-        &expect![[r#"
-        Failed Evicted
-        c: running, started, ready
-        PodReadyToStartContainers=True
-        Initialized=True
-        Ready=False PodFailed
-        ContainersReady=False PodFailed
-        PodScheduled=True
-        stop within 30s"#]],
-    );
 }
