@@ -422,3 +422,10 @@ fn what_others_have_set_stays() {
     assert_eq!(next.qos_class.as_deref(), Some("BestEffort"));
     assert_eq!(next.conditions.unwrap()[0], condition("DisruptionTarget"));
 }
+
+#[test]
+fn a_pod_that_somebody_declared_running_does_not_go_back() {
+    let mut stage = Stage::begun(SERVER);
+    stage.pod.status.as_mut().unwrap().phase = Some("Running".into());
+    assert_eq!(stage.settle().lines().next(), Some("Running"));
+}
