@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A container is a process (and all that it starts) of the user who runs the node, with no more rights than that user:
-//! what would need more is refused by name ([`refusals`]). It shares the machine's files, and cannot have mounts of its own. What it
+//! what would need more is refused by name (`refusals.rs`). It shares the machine's files, and cannot have mounts of its own. What it
 //! can rely on:
 //!
 //! - An address of its pod's own, 127.x.y.z, in `POD_IP`. It must listen on that one, not on all, or ports collide.
