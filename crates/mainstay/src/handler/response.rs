@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Error;
 use crate::events::Event;
@@ -26,6 +26,8 @@ pub struct SyncResponse {
     pub(crate) parent: Value,
     /// Fields that the parent shall not have, as JSON pointers.
     pub(crate) cleared: Vec<String>,
+    /// Annotations that the parent shall have, written with its status.
+    pub(crate) annotations: Map<String, Value>,
     pub(crate) over: Option<Over>,
     pub(crate) released: Vec<ObjectRef>,
     /// Finalizers that shall be taken off.
@@ -123,6 +125,14 @@ impl SyncResponse {
     /// [say](crate::ControllerBuilder::writes_parents) that it does this.
     pub fn clear_parent_field(mut self, pointer: &str) -> Self {
         self.cleared.push(pointer.to_owned());
+        self
+    }
+
+    /// Sets an annotation of the parent along with its status, by the status subresource: this makes no new generation, where a change
+    /// of an annotation would. Kinds that are defined by a CRD do not take it; Deployments do. It is written only together with a
+    /// status, and goes when it is no longer named.
+    pub fn with_status_annotation(mut self, name: &str, value: &str) -> Self {
+        self.annotations.insert(name.to_owned(), value.into());
         self
     }
 

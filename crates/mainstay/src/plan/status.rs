@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{Action, Body, Memory, Plan, Precondition, RECONCILED, Reason, Situation, Step, Waiting};
-use crate::diff::{self, Change, Extent, Rules};
+use crate::diff::{self, Change, Extent, Learned, Rules};
 use crate::handler::SyncResponse;
 use crate::snapshot::Snapshot;
 
@@ -17,6 +17,8 @@ pub(crate) struct StatusOf<'a> {
     pub(crate) memory: &'a Memory,
     /// The handler's. Null: none.
     pub(crate) status: &'a Value,
+    /// Annotations that are written with it.
+    pub(crate) annotations: &'a Map<String, Value>,
     /// All that nothing is done about; the problems among them are told.
     pub(crate) waiting: &'a [Waiting],
     /// Whether there are steps still to be taken, so that nobody knows yet how it goes. What was told stays.
@@ -32,6 +34,7 @@ impl<'a> StatusOf<'a> {
             rules: situation.rules(&situation.snapshot.kind),
             memory: situation.memory,
             status: &response.status,
+            annotations: &response.annotations,
             waiting: &plan.waiting,
             undecided: !plan.steps.is_empty(),
         }
@@ -50,6 +53,10 @@ pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
     let learned = of.memory.learned(parent.uid());
     let wrap = |status: &Value| json!({"status": status});
     let mut changes = diff::compare(&wrap(&desired), &wrap(live), of.rules, learned);
+    if !of.annotations.is_empty() {
+        let annotated = json!({"metadata": {"annotations": of.annotations}});
+        changes.extend(diff::compare(&annotated, of.parent_json, of.rules, &Learned::nothing()));
+    }
     if changes.is_empty() {
         // The status is ours alone, so what is there and not desired goes too, unless the server was seen to keep it.
         let surplus = surplus(live, &desired, of.rules);
@@ -63,6 +70,9 @@ pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
     let mut metadata = json!({"name": parent.key().name()});
     if let Some(namespace) = parent.key().namespace() {
         metadata["namespace"] = json!(namespace);
+    }
+    if !of.annotations.is_empty() {
+        metadata["annotations"] = json!(of.annotations);
     }
     let mut value = json!({"apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata});
     // A status from which an apply takes the last field becomes null, which no schema allows; one that is not named goes.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::course::{Answer, Course};
@@ -134,7 +134,7 @@ impl Course<'_> {
         problems.extend(self.runner.observe(plan, &done, &self.request, asked, Instant::now()));
         plan.waiting.append(&mut problems);
         if plan.waiting.iter().any(Waiting::is_problem) && !executed.outdated {
-            let reported = self.report_problems(plan, state, answer.status()).await;
+            let reported = self.report_problems(plan, state, (answer.status(), &answer.annotations())).await;
             executed.wrote |= reported.wrote;
             executed.outdated |= reported.outdated;
             executed.outcomes.extend(reported.outcomes);
@@ -182,12 +182,12 @@ impl Course<'_> {
         }
     }
 
-    /// Tells of problems in the parent's condition and as events.
+    /// Tells of problems in the parent's condition and as events. Takes the handler's status, and the annotations that go with it.
     pub(super) async fn report_problems(
         &self,
         plan: &mut Plan,
         state: &mut ParentState,
-        status: &Value,
+        (status, annotations): (&Value, &Map<String, Value>),
     ) -> Executed {
         let mut executed = Executed::default();
         for waiting in plan.waiting.iter().filter(|waiting| waiting.is_problem()) {
@@ -204,7 +204,8 @@ impl Course<'_> {
         }
         let left_out = refused || self.runner.holds_status(parent, now);
         let status = if left_out { &Value::Null } else { status };
-        let Some(mut step) = self.plan_status(status, &plan.waiting, &state.memory) else { return executed };
+        let planned = self.plan_status((status, annotations), &plan.waiting, &state.memory);
+        let Some(mut step) = planned else { return executed };
         step.hide_secrets();
         let outcome = self.execute_step(&step, &mut state.memory).await;
         executed.outcomes.push(told(&outcome));
@@ -240,7 +241,12 @@ impl Course<'_> {
         self.runner.metrics.sync_failed(&self.id.0, reason);
     }
 
-    fn plan_status(&self, status: &Value, waiting: &[Waiting], memory: &Memory) -> Option<Step> {
+    fn plan_status(
+        &self,
+        (status, annotations): (&Value, &Map<String, Value>),
+        waiting: &[Waiting],
+        memory: &Memory,
+    ) -> Option<Step> {
         let snapshot = self.request.snapshot();
         plan_status(&StatusOf {
             snapshot,
@@ -249,6 +255,7 @@ impl Course<'_> {
             rules: self.knowledge.rules(&snapshot.kind),
             memory,
             status,
+            annotations,
             waiting,
             undecided: false,
         })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -47,6 +47,10 @@ impl Answer {
 
     pub(crate) fn status(&self) -> &Value {
         self.response().map_or(&Value::Null, SyncResponse::status)
+    }
+
+    pub(super) fn annotations(&self) -> Map<String, Value> {
+        self.response().map(|response| response.annotations.clone()).unwrap_or_default()
     }
 
     pub(crate) fn children(&self) -> &[Value] {
@@ -171,7 +175,7 @@ impl Course<'_> {
             ErrorKind::InvalidParent { .. } => {
                 let mut plan = self.waiting(Waiting::InvalidParent { message: text.clone() });
                 let mut state = self.take_state();
-                let executed = self.report_problems(&mut plan, &mut state, &Value::Null).await;
+                let executed = self.report_problems(&mut plan, &mut state, (&Value::Null, &Map::new())).await;
                 // Nobody would be told if the condition could not be written and the parent rested.
                 let untold = executed.failure.is_some() || executed.outdated;
                 self.finish(state, plan, executed.outcomes, Some(text));

@@ -112,3 +112,24 @@ fn a_status_is_written_to_the_version_that_it_was_decided_on() {
     let precondition = &plan.steps[0].body.precondition;
     assert!(matches!(precondition, Precondition::Unchanged { .. }), "{precondition:?}");
 }
+
+#[test]
+fn annotations_are_written_with_it_and_only_if_they_differ() {
+    let response = with_status(json!({"phase": "Up"})).with_status_annotation("example.com/revision", "2");
+    let known = |annotations: Value| {
+        world(apply()).parent(|parent| {
+            parent["status"] = json!({"phase": "Up", "observedGeneration": 3});
+            parent["metadata"]["annotations"] = annotations;
+        })
+    };
+    let plan = known(json!({"example.com/revision": "1", "other": "x"})).plan(&response);
+    expect![[r#"
+        Shop.example.com/v1 ns/shop (generation 3)
+          write status of Shop.example.com/v1 ns/shop: the status has changed
+            metadata.annotations["example.com/revision"]: "1" → "2""#]]
+    .assert_eq(&plan.to_string());
+    let body = &plan.steps[0].body.value;
+    assert_eq!(body["metadata"]["annotations"], json!({"example.com/revision": "2"}));
+    assert_eq!(body["status"], json!({"phase": "Up", "observedGeneration": 3}));
+    assert!(known(json!({"example.com/revision": "2"})).plan(&response).is_settled());
+}
