@@ -26,7 +26,6 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use mainstay::events::Event;
 use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
-use serde_json::json;
 
 use self::annotations::REVISION;
 use self::conditions::{Doing, Told};
@@ -38,13 +37,7 @@ use super::pods::{self, Claimed};
 
 pub(super) fn controller() -> Controller {
     let sets = ChildKind::of::<ReplicaSet>().adopt(sets::selector);
-    Controller::of::<Deployment>()
-        .child(sets)
-        .reads::<ReplicaSet>()
-        .reads::<Pod>()
-        .writes_parents()
-        .until_gone()
-        .sync(sync)
+    Controller::of::<Deployment>().child(sets).reads::<ReplicaSet>().reads::<Pod>().until_gone().sync(sync)
 }
 
 /// A Deployment in one sync.
@@ -138,6 +131,9 @@ impl Rollout<'_> {
         if let Some(wait) = conditions.next_look(self.spec, is_complete, self.request.now()) {
             response = response.requeue_after(wait);
         }
+        if let Some(revision) = self.deployment.annotations().get(REVISION) {
+            response = response.with_status_annotation(REVISION, revision);
+        }
         if self.request.is_deleting() {
             return Ok(response);
         }
@@ -156,14 +152,14 @@ impl Rollout<'_> {
         Ok(self.scalings(next).fold(response, SyncResponse::with_event))
     }
 
-    /// Adds the new set, if it is there or to be made, and its revision as that of the Deployment. The Deployment is written first,
-    /// and only as it was seen: whoever does not know of its present template yet makes no set the newest.
+    /// Adds the new set, if it is there or to be made, and its revision as that of the Deployment. A new revision is written on the
+    /// Deployment first, and only if it is as it was seen: whoever does not know its present template makes no set the newest.
     fn with_new(&self, mut response: SyncResponse, next: &Move) -> Result<SyncResponse, Error> {
         let live = self.revisions.new.as_ref().filter(|new| !pods::is_going(*new));
         let known = live.map(annotations::own).unwrap_or_default();
         let others = self.revisions.highest_old();
         let mut annotations = annotations::of_new(known, self.deployment.annotations(), others);
-        let revision = annotations.get(REVISION).cloned();
+        let revision = annotations.get(REVISION).cloned().unwrap_or_default();
         let size = next.create.or_else(|| next.sizes.get(&live?.name_any()).copied());
         if size.is_some() {
             annotations::tell(&mut annotations, &self.wish);
@@ -178,7 +174,10 @@ impl Rollout<'_> {
             }
             (None, None) => return Ok(response),
         }
-        response.with_parent(json!({"metadata": {"annotations": {REVISION: revision}}}))
+        if self.deployment.annotations().get(REVISION) != Some(&revision) {
+            response = response.status_first();
+        }
+        Ok(response.with_status_annotation(REVISION, &revision))
     }
 
     /// Old sets that are no longer kept: when all is done that there is to do.
