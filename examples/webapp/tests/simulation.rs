@@ -4,7 +4,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::CustomResourceExt as _;
 use mainstay::Kind;
-use mainstay_testkit::simulation::{Script, State, check, operator, workloads};
+use mainstay_local::controllers;
+use mainstay_testkit::simulation::{Script, State, check, operator, pods};
 use serde_json::{Value, json};
 use webapp::kinds::WebApp;
 use webapp::{NAME, configure};
@@ -51,7 +52,10 @@ fn an_application_is_ready_in_the_end_and_never_before_its_pods_are() {
     };
     check(operator(NAME, configure))
         .given(json!(WebApp::crd()))
-        .beside(workloads())
+        .beside(operator(controllers::NAME, |operator| {
+            controllers::configure_only(operator, |kind| ["Deployment", "ReplicaSet"].contains(&kind.kind()))
+        }))
+        .beside(pods())
         .script(Script::new().create(shop))
         .always("no application is ready without a pod", ready_only_with_pods)
         .every_crash_point()

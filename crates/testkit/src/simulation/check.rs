@@ -94,7 +94,7 @@ impl Check {
     }
 
     /// A program that runs beside the one under test, and for which nothing goes wrong:
-    /// [`workloads`](super::workloads()), say.
+    /// [`pods`](super::pods()), say.
     pub fn beside(mut self, program: Program) -> Self {
         self.setup.beside.push(program);
         self

@@ -65,6 +65,7 @@ mod life;
 mod normal;
 mod oracle;
 mod panics;
+pub mod pods;
 mod program;
 mod property;
 mod record;
@@ -83,7 +84,6 @@ mod walking;
 mod webhooks;
 mod wire;
 mod witness;
-pub mod workloads;
 mod world;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -93,13 +93,13 @@ pub use clock::WorldClock;
 pub use external::{External, ExternalError};
 pub use family::{Family, NoFamily};
 pub use fault::{Fault, Faults, Mishap, NoFault, Point};
+pub use pods::pods;
 pub use program::{Program, Seat, operator, operator_at, program};
 pub use report::{Failure, Part, Progress, Report, Row};
 pub use script::Script;
 pub use state::{MAIN, Place, State};
 pub use trace::{Actor, Answer, Change, Entry, Fate, Trace, What};
 pub use violation::Violation;
-pub use workloads::{pods, workloads};
 
 /// A lock whose holder panicked holds consistent data here: every critical section is a single change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
