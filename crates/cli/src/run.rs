@@ -106,8 +106,9 @@ pub(crate) async fn serve_until(
         tokio::select! {
             biased;
             () = &mut stop => break,
-            ended = running.join_next() => {
-                failed = ended.and_then(failure_of);
+            // Without any, there is nothing to end but by being told to.
+            Some(ended) = running.join_next() => {
+                failed = failure_of(ended);
                 break;
             }
             () = tokio::time::sleep(LOOK_EVERY) => narrator.look(operators, cluster).await,
