@@ -128,12 +128,12 @@ impl Keeping {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let started = Instant::now();
     let runtime = Runtime::new().map_err(|error| Failure::new(error).context("cannot start"))?;
+    let rules = options.rules.as_deref().map_or_else(|| Ok(Rules::default()), read_rules)?;
     let mut keeping = Keeping::prepare(options)?;
     let kubeconfig = options.kubeconfig.as_deref().map_or_else(|| keeping.kubeconfig(), absolute);
     if options.kubeconfig.is_some() {
         refuse::foreign_kubeconfig(&kubeconfig)?;
     }
-    let rules = options.rules.as_deref().map_or_else(|| Ok(Rules::default()), read_rules)?;
     let rules_from =
         options.rules.as_deref().map(absolute).and_then(|file| file.parent().map(Path::to_owned));
     let rules_from = rules_from.unwrap_or_default();

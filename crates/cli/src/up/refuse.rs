@@ -12,6 +12,17 @@ use std::path::Path;
 
 const ELSEWHERE: &str = "mainstay up --data DIR keeps the state elsewhere, --memory keeps none";
 
+/// What helps, where a full disk is helped by room first.
+fn or_room(error: &(dyn std::error::Error + 'static), otherwise: &str) -> String {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    let is_full = |error: &io::Error| error.kind() == io::ErrorKind::StorageFull;
+    if causes.any(|cause| cause.downcast_ref().is_some_and(is_full)) {
+        format!("make room on the disk, or: {otherwise}")
+    } else {
+        otherwise.to_owned()
+    }
+}
+
 pub(super) fn no_directory() -> Failure {
     Failure::new(anyhow::anyhow!("no directory to keep state in: neither XDG_DATA_HOME nor HOME is set"))
         .next("mainstay up --data DIR, or --memory")
@@ -19,7 +30,10 @@ pub(super) fn no_directory() -> Failure {
 
 pub(super) fn claim(error: ClaimError) -> Failure {
     match error {
-        ClaimError::Unusable { .. } => Failure::new(error).next(ELSEWHERE),
+        ClaimError::Unusable { .. } => {
+            let next = or_room(&error, ELSEWHERE);
+            Failure::new(error).next(next)
+        }
         ClaimError::Taken { path, holder } => {
             let taken = format!("{} is in use by another `mainstay up`", path.display());
             let failure = Failure::new(anyhow::anyhow!("{taken}"));
@@ -43,7 +57,8 @@ pub(super) fn credentials(error: CredentialsError, home: &Home) -> Failure {
             Failure::new(error).unchanged(unchanged).next(next)
         }
         CredentialsError::File { .. } | CredentialsError::Make(_) => {
-            Failure::new(error).unchanged(unchanged).next(ELSEWHERE)
+            let next = or_room(&error, ELSEWHERE);
+            Failure::new(error).unchanged(unchanged).next(next)
         }
     }
 }
@@ -52,7 +67,7 @@ pub(super) fn store(error: BuildError, home: &Home) -> Failure {
     let directory = home.directory().display();
     let BuildError::Disk(disk) = &error;
     let next = match disk {
-        DiskError::Directory { .. } => ELSEWHERE.to_owned(),
+        DiskError::Directory { .. } => or_room(disk, ELSEWHERE),
         DiskError::InUse { .. } => format!("end the process that has it open, or: {ELSEWHERE}"),
         DiskError::Format { .. } => format!("use the mainstay that wrote it, or: {ELSEWHERE}"),
         DiskError::Unreadable { path, .. } | DiskError::Entry { path, .. } => {
@@ -85,7 +100,10 @@ pub(super) fn serve(error: ServeError, asked: SocketAddr, directory: Option<&Pat
 
 pub(super) fn cluster(error: StartError) -> Failure {
     let failure = match &error {
-        StartError::Directory { .. } => Failure::new(error).next(ELSEWHERE),
+        StartError::Directory { .. } => {
+            let next = or_room(&error, ELSEWHERE);
+            Failure::new(error).next(next)
+        }
         _ => Failure::new(error)
             .context("the cluster does not start")
             .next("try again; if it stays so, it is a bug"),
@@ -101,9 +119,11 @@ pub(super) fn rules(error: impl Into<anyhow::Error>, path: &Path) -> Failure {
 }
 
 pub(super) fn kubeconfig(error: io::Error, path: &Path) -> Failure {
+    let next = or_room(&error, "mainstay up --kubeconfig FILE writes it elsewhere");
     Failure::new(error)
         .context(format!("cannot write the kubeconfig {}", path.display()))
-        .next("mainstay up --kubeconfig FILE writes it elsewhere")
+        .unchanged("all objects")
+        .next(next)
 }
 
 /// Refuses to write over a file that somebody else made, most likely a kubeconfig of other clusters.
