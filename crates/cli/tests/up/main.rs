@@ -1,12 +1,21 @@
 //! `mainstay up` as a person runs it.
 
+mod demo;
 #[cfg(target_os = "linux")]
 mod full;
 #[cfg(target_os = "linux")]
+mod kubectl;
+#[cfg(target_os = "linux")]
 #[path = "../../../apiserver/tests/durability/mount.rs"]
 mod mount;
+#[cfg(target_os = "linux")]
+mod processes;
 mod refused;
+#[cfg(target_os = "linux")]
+mod restarts;
 mod run;
+#[cfg(target_os = "linux")]
+mod workloads;
 
 use expect_test::expect;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
