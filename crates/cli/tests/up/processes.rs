@@ -1,31 +1,30 @@
 //! Pods that are processes of this machine, by a rule of `--rules`.
 
 use crate::kubectl::{World, is_running};
+use serde_json::{Value, json};
 
-/// A pod that runs a script. A `$$` in it is one `$`, as in all arguments of containers.
+/// What a pod that runs a script is. A `$$` in it is one `$`, as in all arguments of containers.
+fn shell(policy: &str, script: &str) -> Value {
+    let colour = json!({"configMapKeyRef": {"name": "settings", "key": "colour", "optional": true}});
+    json!({
+        "restartPolicy": policy,
+        "containers": [{
+            "name": "main",
+            "image": "shell:1",
+            "args": ["-c", script],
+            "env": [{"name": "COLOUR", "valueFrom": colour}],
+            "volumeMounts": [{"name": "keys", "mountPath": "/etc/keys"}, {"name": "work", "mountPath": "/work"}],
+        }],
+        "volumes": [
+            {"name": "keys", "secret": {"secretName": "keys", "optional": true}},
+            {"name": "work", "emptyDir": {}},
+        ],
+    })
+}
+
 fn shell_pod(name: &str, policy: &str, script: &str) -> String {
-    let script = serde_json::to_string(script).unwrap();
-    format!(
-        "
-apiVersion: v1
-kind: Pod
-metadata: {{name: {name}}}
-spec:
-  restartPolicy: {policy}
-  containers:
-  - name: main
-    image: shell:1
-    args: [-c, {script}]
-    env:
-    - {{name: COLOUR, valueFrom: {{configMapKeyRef: {{name: settings, key: colour, optional: true}}}}}}
-    volumeMounts:
-    - {{name: keys, mountPath: /etc/keys}}
-    - {{name: work, mountPath: /work}}
-  volumes:
-  - {{name: keys, secret: {{secretName: keys, optional: true}}}}
-  - {{name: work, emptyDir: {{}}}}
-"
-    )
+    let spec = shell(policy, script);
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}).to_string()
 }
 
 /// Says which process it is, and runs until it is told to end. What the shell says of the end of `sleep` is not for the log.
@@ -47,24 +46,24 @@ pub(crate) async fn sleeping(world: &World, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_process_sees_its_configuration_and_how_it_ends_is_seen() {
-    let Some(world) = World::start("a process pod on mainstay up") else { return };
-    world
-        .apply(
-            "
-{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: green}}
----
-{apiVersion: v1, kind: Secret, metadata: {name: keys}, stringData: {door: sesame}}
-",
-        )
-        .await;
+async fn a_job_of_a_listed_image_sees_its_configuration_and_fails_with_its_exit_code() {
+    let Some(world) = World::start("a Job of a listed image on mainstay up") else { return };
+    let settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: green}}";
+    let keys = "{apiVersion: v1, kind: Secret, metadata: {name: keys}, stringData: {door: sesame}}";
     let script = "echo $COLOUR; cat $MAINSTAY_ROOT/etc/keys/door; exit 3";
-    world.apply(&shell_pod("once", "Never", script)).await;
-    world.wait("pod/once", ".status.phase", "Failed").await;
-    assert_eq!(world.kubectl(&["logs", "once"]).await, "green\nsesame");
-    let state = ".status.containerStatuses[0].state.terminated.exitCode";
-    assert_eq!(world.field("pod/once", state).await, "3");
-    assert_eq!(world.field("pod/once", ".status.containerStatuses[0].restartCount").await, "0");
+    let job = json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "once"},
+        "spec": {"backoffLimit": 0, "template": {"spec": shell("Never", script)}},
+    });
+    world.apply(&format!("{settings}\n---\n{keys}\n---\n{job}\n")).await;
+    world.kubectl(&["wait", "job/once", "--for=condition=Failed", "--timeout=80s"]).await;
+    assert_eq!(world.kubectl(&["logs", "job/once"]).await, "green\nsesame");
+    let fields = "jsonpath={range .items[*]}{.status.phase} {.status.containerStatuses[0].state.terminated.exitCode} \
+                  {.status.containerStatuses[0].restartCount}{end}";
+    let pods = world.kubectl(&["get", "pods", "-l", "job-name=once", "-o", fields]).await;
+    assert_eq!(pods, "Failed 3 0");
 }
 
 #[tokio::test]
