@@ -98,6 +98,9 @@ const REFERENCE: &str = "#/components/schemas/";
 /// What is added to the status of parents whether or not their authors thought of it.
 const ADDED_TO_STATUS: [&str; 2] = ["conditions", "observedGeneration"];
 
+/// What conditions of the standard shape have, and those of some older kinds don't.
+pub(crate) const CONDITIONS_GENERATION: &str = "conditions[*].observedGeneration";
+
 impl Schema {
     /// The names of the schemas that it refers to.
     fn collect_names(&self, names: &mut Vec<String>) {
@@ -179,7 +182,11 @@ impl Document {
         let status = schema.properties.get("status").and_then(|status| reading.behind(status));
         let lacks =
             ADDED_TO_STATUS.into_iter().filter(|name| status.is_some_and(|status| !status.takes(name)));
-        let lacks = lacks.map(Into::into).collect();
+        let condition = status
+            .and_then(|status| reading.behind(status.properties.get("conditions")?))
+            .and_then(|conditions| reading.behind(conditions.items.as_deref()?));
+        let bare = condition.is_some_and(|condition| !condition.takes("observedGeneration"));
+        let lacks = lacks.chain(bare.then_some(CONDITIONS_GENERATION)).map(Into::into).collect();
         Some(prune(reading.nodes, Place::Node(root)).without_in_status(lacks))
     }
 

@@ -137,7 +137,7 @@ impl Rules {
         Self { not_in_status: names, ..self }
     }
 
-    /// Whether `conditions` or `observedGeneration` has a place in the status. Without a schema it has.
+    /// Whether `conditions`, what conditions have, or `observedGeneration` has a place in the status. Without a schema it has.
     pub(crate) fn has_in_status(&self, name: &str) -> bool {
         !self.not_in_status.iter().any(|lacking| **lacking == *name)
     }

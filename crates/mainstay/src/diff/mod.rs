@@ -50,6 +50,7 @@ pub use change::Change;
 pub use compare::compare;
 pub use desired::{APPLIED, Desired, DesiredError};
 pub use difference::{Extent, difference};
+pub(crate) use document::CONDITIONS_GENERATION;
 pub use document::{Document, DocumentError};
 pub use learned::Learned;
 pub use lists::{ListRule, MapKey, Rules};

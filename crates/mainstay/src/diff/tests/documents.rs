@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Document, Learned, Rules, compare};
+use super::super::{CONDITIONS_GENERATION, Document, Learned, Rules, compare};
 use super::thing;
 use crate::{Kind, Scope};
 
@@ -104,6 +104,24 @@ fn status_that_cannot_be_read_is_thought_to_have_a_place_for_conditions() {
     };
     assert!(with_status(reference("Damaged")).has_in_status("conditions"));
     assert!(!with_status(reference("Bare")).has_in_status("conditions"));
+}
+
+#[test]
+fn conditions_of_older_kinds_have_no_place_for_a_generation() {
+    let with_condition = |condition: &Value| {
+        let mut kind = schema("example.com/v1", "Thing", &json!({}));
+        let conditions = json!({"type": "array", "items": condition});
+        kind["properties"]["status"] = json!({"type": "object", "properties": {"conditions": conditions}});
+        document(
+            &json!({"Thing": kind, "Older": {"type": "object", "properties": {"type": {"type": "string"}}}}),
+        )
+        .rules(&thing())
+        .unwrap()
+    };
+    let standard = json!({"type": "object", "properties": {"observedGeneration": {"type": "integer"}}});
+    assert!(with_condition(&standard).has_in_status(CONDITIONS_GENERATION));
+    assert!(!with_condition(&reference("Older")).has_in_status(CONDITIONS_GENERATION));
+    assert!(with_condition(&reference("Missing")).has_in_status(CONDITIONS_GENERATION));
 }
 
 #[test]
