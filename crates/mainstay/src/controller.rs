@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::handler::{AnyFinalize, AnyHandler, AsyncFinalize, AsyncHandler, Finalize, Handler};
 use crate::kind::{Key, Kind};
+use crate::plan::Waiting;
 use crate::queue::Backoff;
 use crate::readiness::Readiness;
 
@@ -39,6 +40,23 @@ pub(crate) struct Options {
     pub(crate) prune: Vec<String>,
     pub(crate) until_gone: bool,
     pub(crate) writes_parents: bool,
+    pub(crate) problems: Option<ProblemCondition>,
+}
+
+/// A kind's own condition for what cannot be done for a parent.
+#[derive(Clone)]
+pub(crate) struct ProblemCondition {
+    pub(crate) type_: String,
+    pub(crate) words: Words,
+}
+
+/// The reason and the message for a problem.
+type Words = Arc<dyn Fn(&Waiting) -> Option<(String, String)> + Send + Sync>;
+
+impl fmt::Debug for ProblemCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.type_)
+    }
 }
 
 impl Default for Options {
@@ -51,6 +69,7 @@ impl Default for Options {
             prune: Vec::new(),
             until_gone: false,
             writes_parents: false,
+            problems: None,
         }
     }
 }
@@ -215,6 +234,17 @@ impl ControllerBuilder {
     /// [take finalizers](crate::SyncResponse::let_go) off them. Part of the printed [`ClusterRole`](crate::Operator::rbac).
     pub fn writes_parents(mut self) -> Self {
         self.options.writes_parents = true;
+        self
+    }
+
+    /// Has parents tell of problems by a condition that their kind has for it, instead of [`Reconciled`](crate::plan::RECONCILED). It is
+    /// there, and true, while there is a problem that `words` has a reason and a message for. The handler leaves it out.
+    pub fn problem_condition(
+        mut self,
+        type_: &str,
+        words: impl Fn(&Waiting) -> Option<(String, String)> + Send + Sync + 'static,
+    ) -> Self {
+        self.options.problems = Some(ProblemCondition { type_: type_.to_owned(), words: Arc::new(words) });
         self
     }
 

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{Action, Body, Memory, Plan, Precondition, RECONCILED, Reason, Situation, Step, Waiting};
-use crate::diff::{self, Change, Extent, Learned, Rules};
+use crate::controller::ProblemCondition;
+use crate::diff::{self, CONDITIONS_GENERATION, Change, Extent, Learned, Rules};
 use crate::handler::SyncResponse;
 use crate::snapshot::Snapshot;
 
@@ -19,6 +20,8 @@ pub(crate) struct StatusOf<'a> {
     pub(crate) status: &'a Value,
     /// Annotations that are written with it.
     pub(crate) annotations: &'a Map<String, Value>,
+    /// How the kind tells of problems, if it has a way of its own.
+    pub(crate) told_as: Option<&'a ProblemCondition>,
     /// All that nothing is done about; the problems among them are told.
     pub(crate) waiting: &'a [Waiting],
     /// Whether there are steps still to be taken, so that nobody knows yet how it goes. What was told stays.
@@ -35,6 +38,7 @@ impl<'a> StatusOf<'a> {
             memory: situation.memory,
             status: &response.status,
             annotations: &response.annotations,
+            told_as: situation.controller.options.problems.as_ref(),
             waiting: &plan.waiting,
             undecided: !plan.steps.is_empty(),
         }
@@ -105,7 +109,8 @@ fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
     // Where the schema has no place for a condition, events alone tell of problems.
     let tells = of.rules.has_in_status("conditions");
     let problems: Vec<_> = of.waiting.iter().filter(|waiting| tells && waiting.is_problem()).collect();
-    let known = condition_of(live);
+    let type_ = of.told_as.map_or(RECONCILED, |told_as| &told_as.type_);
+    let known = condition_of(live, type_);
     if of.status.is_null() && problems.is_empty() && known.is_none() {
         return None;
     }
@@ -119,18 +124,21 @@ fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
     let condition = match known {
         Some(known) if of.undecided && problems.is_empty() => Some(known.clone()),
         _ if problems.is_empty() => None,
-        _ => Some(condition(&problems, known, generation, of.snapshot.now)),
+        _ => match of.told_as {
+            Some(told_as) => own_condition(told_as, &problems, known, of.snapshot.now),
+            None => Some(condition(of, &problems, known)),
+        },
     };
-    tell(fields, condition);
+    tell(fields, type_, condition);
     Some(desired)
 }
 
 /// Puts the framework's condition into a status, or takes it out: a status does not tell of problems that are over, so that
 /// it is the same whatever happened before.
-fn tell(status: &mut Map<String, Value>, condition: Option<Value>) {
+fn tell(status: &mut Map<String, Value>, type_: &str, condition: Option<Value>) {
     if let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) {
         let told = conditions.len();
-        conditions.retain(|condition| condition["type"] != RECONCILED);
+        conditions.retain(|condition| condition["type"] != type_);
         if conditions.is_empty() && told > 0 {
             status.remove("conditions");
         }
@@ -142,25 +150,47 @@ fn tell(status: &mut Map<String, Value>, condition: Option<Value>) {
     }
 }
 
-fn condition_of(status: &Value) -> Option<&Value> {
-    status.get("conditions")?.as_array()?.iter().find(|condition| condition["type"] == RECONCILED)
+fn condition_of<'a>(status: &'a Value, type_: &str) -> Option<&'a Value> {
+    status.get("conditions")?.as_array()?.iter().find(|condition| condition["type"] == type_)
 }
 
-fn condition(problems: &[&Waiting], known: Option<&Value>, generation: i64, now: Timestamp) -> Value {
-    let status = "False";
+fn condition(of: &StatusOf<'_>, problems: &[&Waiting], known: Option<&Value>) -> Value {
     let reason = problems.first().map_or(RECONCILED, |problem| problem.reason());
     let message = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let mut condition = render_condition((RECONCILED, "False"), reason, &message, known, of.snapshot.now);
+    let generation = of.snapshot.parent.generation();
+    if generation > 0 && of.rules.has_in_status(CONDITIONS_GENERATION) {
+        condition["observedGeneration"] = json!(generation);
+    }
+    condition
+}
+
+/// The condition that the kind has for problems. What it says of one stays the same for as long as the problem does.
+fn own_condition(
+    told_as: &ProblemCondition,
+    problems: &[&Waiting],
+    known: Option<&Value>,
+    now: Timestamp,
+) -> Option<Value> {
+    let (reason, message) = problems.iter().find_map(|problem| (told_as.words)(problem))?;
+    match known {
+        Some(known) if known["status"] == "True" && known["reason"] == *reason => Some(known.clone()),
+        _ => Some(render_condition((&told_as.type_, "True"), &reason, &message, known, now)),
+    }
+}
+
+fn render_condition(
+    (type_, status): (&str, &str),
+    reason: &str,
+    message: &str,
+    known: Option<&Value>,
+    now: Timestamp,
+) -> Value {
     let since = known
         .filter(|known| known["status"] == status)
         .and_then(|known| known["lastTransitionTime"].as_str());
     let since = since.map_or_else(|| seconds(now), str::to_owned);
-    let mut condition = json!({
-        "type": RECONCILED, "status": status, "reason": reason, "message": message, "lastTransitionTime": since,
-    });
-    if generation > 0 {
-        condition["observedGeneration"] = json!(generation);
-    }
-    condition
+    json!({"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": since})
 }
 
 /// Kubernetes' times have whole seconds.

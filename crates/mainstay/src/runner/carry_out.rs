@@ -256,6 +256,7 @@ impl Course<'_> {
             memory,
             status,
             annotations,
+            told_as: self.active.controller.options.problems.as_ref(),
             waiting,
             undecided: false,
         })

@@ -133,3 +133,26 @@ fn annotations_are_written_with_it_and_only_if_they_differ() {
     assert_eq!(body["status"], json!({"phase": "Up", "observedGeneration": 3}));
     assert!(known(json!({"example.com/revision": "2"})).plan(&response).is_settled());
 }
+
+#[test]
+fn a_kind_may_have_a_condition_of_its_own_for_problems() {
+    let telling = || {
+        apply().problem_condition("Failure", |problem| match problem {
+            Waiting::Conflict { child, .. } => Some(("Taken".into(), child.to_string())),
+            _ => None,
+        })
+    };
+    let response = with_status(json!({"phase": "Up"})).with_child(map("a", json!({}))).unwrap();
+    let plan = world(telling()).foreign(map("a", json!({}))).plan(&response);
+    let condition = &plan.steps[0].body.value["status"]["conditions"][0];
+    assert_eq!(
+        (&condition["type"], &condition["status"], &condition["reason"], &condition["message"]),
+        (&json!("Failure"), &json!("True"), &json!("Taken"), &json!("ConfigMap.v1 ns/a"))
+    );
+    let known = plan.steps[0].body.value["status"].clone();
+    let still =
+        world(telling()).foreign(map("a", json!({}))).parent(|parent| parent["status"] = known.clone());
+    assert!(still.plan(&response).steps.is_empty(), "it is told once");
+    let over = world(telling()).made(map("a", json!({}))).parent(|parent| parent["status"] = known);
+    assert_eq!(over.plan(&response).steps[0].body.value["status"].get("conditions"), None);
+}
