@@ -21,6 +21,7 @@ use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt as _;
 use mainstay::events::Event;
+use mainstay::plan::Waiting;
 use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
 use serde_json::Value;
 
@@ -32,7 +33,26 @@ pub(super) fn controller() -> Controller {
             serde_json::from_value(set["spec"]["selector"].clone()).unwrap_or_default();
         pods::selector_text(&selector)
     });
-    Controller::of::<ReplicaSet>().child(pods).reads::<Pod>().reads::<ReplicaSet>().until_gone().sync(sync)
+    Controller::of::<ReplicaSet>()
+        .child(pods)
+        .reads::<Pod>()
+        .reads::<ReplicaSet>()
+        .problem_condition("ReplicaFailure", failure)
+        .until_gone()
+        .sync(sync)
+}
+
+/// What a set says that cannot have its pods, or cannot be rid of them.
+fn failure(problem: &Waiting) -> Option<(String, String)> {
+    match problem {
+        Waiting::Forbidden { verb, message, .. } if verb == "delete" => {
+            Some(("FailedDelete".to_owned(), message.clone()))
+        }
+        Waiting::Forbidden { message, .. } | Waiting::Rejected { message, .. } => {
+            Some(("FailedCreate".to_owned(), message.clone()))
+        }
+        _ => None,
+    }
 }
 
 fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {

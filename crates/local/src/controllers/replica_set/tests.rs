@@ -1,10 +1,15 @@
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
+use mainstay::Kind;
+use mainstay::plan::RECONCILE_NOW;
+use mainstay_testkit::{Cluster, OperatorTest};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::controllers::{NAME, configure};
 
 fn now() -> Timestamp {
     "2030-01-01T00:00:00Z".parse().unwrap()
@@ -136,4 +141,45 @@ fn a_new_pod_says_what_its_name_was_made_from() {
     let pod = new_pod(&template, "web-", "web-x");
     assert_eq!(pod["metadata"]["generateName"], "web-");
     assert_eq!(pod["metadata"]["labels"]["tier"], "front");
+}
+
+#[tokio::test]
+async fn a_set_that_cannot_have_its_pods_says_so_until_it_can_and_so_does_its_deployment() {
+    let cluster = Cluster::embedded().await.unwrap();
+    let test = OperatorTest::new(&cluster, NAME, configure);
+    let labels = json!({"app": "web"});
+    test.create(json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"serviceAccountName": "late", "containers": [{"name": "web", "image": "web"}]},
+            },
+        },
+    }))
+    .await;
+    test.settle().await;
+    let deployment = test.get(&Kind::of::<Deployment>(), "web").await.unwrap();
+    let failure = condition(&deployment, "ReplicaFailure").expect("it is told");
+    assert_eq!((&failure["status"], &failure["reason"]), (&json!("True"), &json!("FailedCreate")));
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains("serviceaccount \"late\" not found"), "{message}");
+    let progress = condition(&deployment, "Progressing").unwrap();
+    assert_eq!(progress["reason"], "NewReplicaSetCreated");
+    let set = progress["message"].as_str().unwrap().split('"').nth(1).unwrap().to_owned();
+    assert_eq!(deployment["status"]["unavailableReplicas"], 1);
+
+    test.create(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "late"}})).await;
+    let hurry = json!({"metadata": {"annotations": {RECONCILE_NOW: "please"}}});
+    test.patch(&Kind::of::<ReplicaSet>(), &set, hurry).await;
+    test.settle().await;
+    let deployment = test.get(&Kind::of::<Deployment>(), "web").await.unwrap();
+    assert_eq!(condition(&deployment, "ReplicaFailure"), None);
+    assert_eq!(deployment["status"]["replicas"], 1);
+    test.assert_settled().await;
+}
+
+fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
+    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == type_)
 }
