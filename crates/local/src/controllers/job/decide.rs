@@ -67,6 +67,9 @@ pub(super) fn decide<'a>(job: &Job, pods: &'a [Pod], now: Timestamp) -> Decision
             end = Some(Ending::new(End::Success, "CompletionsReached", message));
         }
     }
+    // An apply that takes the last name out of a list takes the list along. So the status that says that the Job is finished comes
+    // after the one that counts its last pods, and has all that finished Jobs have.
+    let was_settled = tally.is_settled();
     let kept: BTreeSet<&str> = waiting.values().map(Member::uid).collect();
     // A pod that is deleted now is let go when it is seen to go: by then it is another version of it.
     let counted = tally.take_in(&members, &terms, end.as_ref(), &kept);
@@ -78,7 +81,8 @@ pub(super) fn decide<'a>(job: &Job, pods: &'a [Pod], now: Timestamp) -> Decision
     let is_known = end.as_ref().is_some_and(|end| end.is_known);
     let failed_indexes = if is_known { &tally.failed_indexes } else { &forecast.failed_indexes };
     decision.status = describe(&status, &members, &tally, failed_indexes.as_ref());
-    conclude(&mut decision, &status, &terms, &tally, end, start, now);
+    let is_settled = was_settled && tally.is_settled();
+    conclude(&mut decision, &terms, &tally, is_settled, end, start, now);
     decision
 }
 
@@ -127,7 +131,7 @@ fn has_restarted_too_often(members: &[Member<'_>], terms: &Terms<'_>) -> bool {
     let containers =
         statuses.flat_map(|status| [&status.init_container_statuses, &status.container_statuses]).flatten();
     let restarts: i32 = containers.flatten().map(|container| container.restart_count).sum();
-    terms.restarts && restarts >= terms.backoff_limit.max(1)
+    terms.restart_limit.is_some_and(|limit| restarts >= limit)
 }
 
 /// Whether the Job's own rules for success are met.
@@ -186,28 +190,25 @@ fn describe(
 /// Conditions and times, and the events that go with them.
 fn conclude(
     decision: &mut Decision<'_>,
-    before: &JobStatus,
     terms: &Terms<'_>,
     tally: &Tally,
+    is_settled: bool,
     end: Option<Ending>,
     start: Option<Timestamp>,
     now: Timestamp,
 ) {
-    let is_settled = decision.let_go.is_empty()
-        && decision.deleted.is_empty()
-        && decision.new.is_empty()
-        && tally.is_settled();
+    let is_idle = decision.let_go.is_empty() && decision.deleted.is_empty() && decision.new.is_empty();
     let status = &mut decision.status;
     let Some(Ending { end, reason, message, is_known }) = end else {
         let says = terms.is_suspended;
-        let was = conditions::is_true(before, SUSPENDED).is_some();
+        let was = conditions::is_true(status, SUSPENDED).is_some();
         let changes = if says { !was } else { was };
         if changes {
             let (reason, message) =
                 if says { ("JobSuspended", "Job suspended") } else { ("JobResumed", "Job resumed") };
             conditions::set(status, SUSPENDED, says, reason, message, now);
             // Said once, in the sync that has nothing else to do.
-            if is_settled {
+            if is_idle {
                 let reason = if says { "Suspended" } else { "Resumed" };
                 decision.events.push(Event::normal(reason, message));
             }
@@ -224,12 +225,13 @@ fn conclude(
         End::Failure => (FAILURE_TARGET, FAILED),
     };
     conditions::set(status, interim, true, &reason, &message, now);
-    if !is_known || !is_settled || status.terminating != Some(0) {
+    if !is_known || !is_idle || !is_settled || status.terminating != Some(0) {
         return;
     }
     conditions::set(status, last, true, &reason, &message, now);
     if end == End::Success {
-        status.completion_time = Some(time(now));
+        // A clock that was set back does not make it end before it began.
+        status.completion_time = Some(time(now)).max(status.start_time.clone());
         let too_many = terms.completions.is_some_and(|completions| tally.succeeded > completions);
         if too_many {
             let message = "Too many succeeded pods running after completion count reached";

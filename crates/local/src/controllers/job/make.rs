@@ -56,7 +56,9 @@ fn new_pod(job: &Job, new: &NewPod, name: &str, prefix: &str) -> Option<Pod> {
     pod.metadata.labels.get_or_insert_default().insert(COMPLETION_INDEX.to_owned(), index.to_string());
     if let Some(spec) = &mut pod.spec {
         spec.hostname = Some(format!("{}-{index}", job.name_any()));
-        spec.init_containers.iter_mut().flatten().chain(&mut spec.containers).for_each(tell_index);
+        for container in spec.init_containers.iter_mut().flatten().chain(&mut spec.containers) {
+            tell_index(container);
+        }
     }
     Some(pod)
 }

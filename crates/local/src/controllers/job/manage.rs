@@ -145,12 +145,11 @@ fn by_index<'a>(
             let (counted, ignored) = failed.failures_before();
             still_to_wait(counted + ignored + 1, ended_at(failed.pod)?, now)
         });
-        match wait {
-            Some(wait) => changes.wait = Some(changes.wait.map_or(wait, |first| first.min(wait))),
-            None => {
-                let failures = terms.backoff_limit_per_index.map(|_| failures_after(failed, terms));
-                changes.new.push(NewPod { index: Some(*index), failures });
-            }
+        if let Some(wait) = wait {
+            changes.wait = Some(changes.wait.map_or(wait, |first| first.min(wait)));
+        } else {
+            let failures = terms.backoff_limit_per_index.map(|_| failures_after(failed, terms));
+            changes.new.push(NewPod { index: Some(*index), failures });
         }
     }
     changes

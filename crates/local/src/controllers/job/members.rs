@@ -22,8 +22,8 @@ pub(super) struct Terms<'a> {
     pub(super) deadline_seconds: Option<i64>,
     /// A pod that is being deleted has not failed before it has ended, and is not replaced before.
     pub(super) awaits_ends: bool,
-    /// Its containers are started again in their pods.
-    pub(super) restarts: bool,
+    /// How often its containers may be started again in their pods, if they are at all.
+    pub(super) restart_limit: Option<i32>,
     pub(super) failure_policy: Option<&'a PodFailurePolicy>,
     pub(super) success_policy: Option<&'a SuccessPolicy>,
 }
@@ -31,18 +31,19 @@ pub(super) struct Terms<'a> {
 impl<'a> From<&'a JobSpec> for Terms<'a> {
     fn from(spec: &'a JobSpec) -> Self {
         let failure_policy = spec.pod_failure_policy.as_ref();
-        let pods = spec.template.spec.as_ref();
+        let backoff_limit = spec.backoff_limit.unwrap_or(6);
+        let restart_policy = spec.template.spec.as_ref().and_then(|pods| pods.restart_policy.as_deref());
         Self {
             parallelism: spec.parallelism.unwrap_or(1),
             completions: spec.completions,
             is_indexed: spec.completion_mode.as_deref() == Some("Indexed"),
-            backoff_limit: spec.backoff_limit.unwrap_or(6),
+            backoff_limit,
             backoff_limit_per_index: spec.backoff_limit_per_index,
             max_failed_indexes: spec.max_failed_indexes,
             is_suspended: spec.suspend == Some(true),
             deadline_seconds: spec.active_deadline_seconds,
             awaits_ends: failure_policy.is_some() || spec.pod_replacement_policy.as_deref() == Some("Failed"),
-            restarts: pods.and_then(|pods| pods.restart_policy.as_deref()) == Some("OnFailure"),
+            restart_limit: (restart_policy == Some("OnFailure")).then_some(backoff_limit.max(1)),
             failure_policy,
             success_policy: spec.success_policy.as_ref(),
         }

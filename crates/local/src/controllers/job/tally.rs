@@ -132,7 +132,7 @@ impl Tally {
         kept: &BTreeSet<&str>,
     ) -> Vec<Member<'a>> {
         let tracked: BTreeSet<&str> =
-            members.iter().filter(|member| member.is_tracked).map(|member| member.uid()).collect();
+            members.iter().filter(|member| member.is_tracked).map(Member::uid).collect();
         self.succeeded += settle(&mut self.uncounted_succeeded, &tracked);
         self.failed += settle(&mut self.uncounted_failed, &tracked);
         let mut counted = Vec::new();

@@ -27,6 +27,10 @@ fn a_job_is_complete_when_its_last_pod_is_counted() {
     "#]]);
     let world = world.pods([counted(pod("a", "Succeeded"))]);
     world.check(expect![[r#"
+        status: {"conditions":["SuccessCriteriaMet=True CompletionsReached: why"],"startTime":"2026-01-01T00:00:00Z","succeeded":1}
+    "#]]);
+    let world = world.status(json!({"succeeded": 1, "uncountedTerminatedPods": {}}));
+    world.check(expect![[r#"
         status: {"completionTime":"2026-01-01T00:01:00Z","conditions":["SuccessCriteriaMet=True CompletionsReached: why","Complete=True CompletionsReached: why"],"startTime":"2026-01-01T00:00:00Z","succeeded":1}
         event Completed: Job completed
     "#]]);
@@ -65,7 +69,11 @@ fn too_many_failures_end_a_job_and_the_pods_that_are_left_have_failed_too() {
         status first: {"conditions":["FailureTarget=True BackoffLimitExceeded: why"],"failed":1,"startTime":"2026-01-01T00:00:00Z","terminating":1,"uncountedTerminatedPods":{"failed":["uid-b"]}}
         let go: b
     "#]]);
-    world.pods([counted(pod("a", "Failed"))]).check(expect![[r#"
+    let world = world.pods([counted(pod("a", "Failed"))]);
+    world.check(expect![[r#"
+        status: {"conditions":["FailureTarget=True BackoffLimitExceeded: why"],"failed":2,"startTime":"2026-01-01T00:00:00Z"}
+    "#]]);
+    world.status(json!({"failed": 2, "uncountedTerminatedPods": {}})).check(expect![[r#"
         status: {"conditions":["FailureTarget=True BackoffLimitExceeded: why","Failed=True BackoffLimitExceeded: why"],"failed":2,"startTime":"2026-01-01T00:00:00Z"}
         event BackoffLimitExceeded: why
     "#]]);

@@ -70,7 +70,7 @@ fn pod(name: &str, phase: &str) -> Value {
     match phase {
         "Running" => {
             pod["status"]["conditions"] =
-                json!([{"type": "Ready", "status": "True", "lastTransitionTime": at(1)}])
+                json!([{"type": "Ready", "status": "True", "lastTransitionTime": at(1)}]);
         }
         "Going" => {
             pod["status"]["phase"] = json!("Running");
