@@ -2,7 +2,7 @@ use expect_test::expect;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use mainstay::Kind;
-use mainstay_testkit::simulation::{Script, State};
+use mainstay_testkit::simulation::{Family, Script, State};
 use serde_json::{Value, json};
 
 use crate::sets::{course, disturbed, world};
@@ -64,7 +64,7 @@ fn in_order(state: &State) -> Result<(), String> {
 }
 
 #[test]
-fn an_ordered_set_grows_and_shrinks_in_order_whatever_goes_wrong() {
+fn an_ordered_set_grows_and_shrinks_in_order_wherever_it_dies() {
     let script = Script::new().create(set(2, &json!({}))).patch(&sets(), "db", replicas(3)).patch(
         &sets(),
         "db",
@@ -74,27 +74,27 @@ fn an_ordered_set_grows_and_shrinks_in_order_whatever_goes_wrong() {
 }
 
 #[test]
-fn an_update_and_the_way_back_come_to_the_same_end_whatever_goes_wrong() {
+fn an_update_and_the_way_back_come_to_the_same_end_wherever_it_dies() {
     let script = Script::new().create(set(2, &json!({}))).patch(&sets(), "db", image("db:2")).patch(
         &sets(),
         "db",
         image("db:1"),
     );
-    disturbed(world(script).patient()).run();
+    disturbed(world(script)).run();
 }
 
 #[test]
-fn a_partition_is_kept_to_whatever_goes_wrong() {
+fn a_partition_is_kept_to_wherever_it_dies() {
     let script = Script::new()
         .create(set(2, &partition(1)["spec"]))
         .patch(&sets(), "db", image("db:2"))
         .delete(&Kind::of::<Pod>(), "db-0")
         .patch(&sets(), "db", partition(0));
-    disturbed(world(script).patient()).run();
+    disturbed(world(script)).run();
 }
 
 #[test]
-fn a_parallel_set_comes_to_the_same_end_whatever_goes_wrong() {
+fn a_parallel_set_comes_to_the_same_end_wherever_it_dies() {
     let script = Script::new()
         .create(set(2, &json!({"podManagementPolicy": "Parallel", "ordinals": {"start": 3}})))
         .patch(&sets(), "db", image("db:2"))
@@ -102,7 +102,7 @@ fn a_parallel_set_comes_to_the_same_end_whatever_goes_wrong() {
         .patch(&sets(), "db", replicas(3))
         .delete(&Kind::of::<Pod>(), "db-4")
         .patch(&sets(), "db", replicas(0));
-    disturbed(world(script).patient()).run();
+    disturbed(world(script)).run();
 }
 
 #[test]
@@ -134,7 +134,8 @@ fn pods_that_fail_are_replaced_and_those_that_fit_are_taken_over() {
         .create(set(2, &json!({"updateStrategy": {"type": "OnDelete"}, "minReadySeconds": 5})))
         .patch_status(&pods, "db-0", failed)
         .patch(&pods, "db-1", json!({"metadata": {"labels": {"app": "none"}}}));
-    disturbed(world(script).patient()).run();
+    // By a clock that is an hour slow nothing has been ready for five seconds.
+    disturbed(world(script).but(Family::ClockJumps)).run();
 }
 
 #[test]
@@ -151,9 +152,9 @@ fn an_ordered_set_waits_for_a_pod_that_never_becomes_ready() {
 }
 
 #[test]
-fn whatever_request_fails_it_comes_to_the_same_end() {
+fn whatever_goes_wrong_it_comes_to_the_same_end() {
     let script = Script::new().create(set(1, &json!({}))).patch(&sets(), "db", image("db:2"));
-    world(script).silent().patient().every_failed_request().run();
+    world(script).silent().patient().every_fault().run();
 }
 
 #[test]

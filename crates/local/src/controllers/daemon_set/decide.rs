@@ -13,10 +13,27 @@ pub(super) struct Daemon {
     pub(super) state: State,
     /// Whether its template is the present one.
     pub(super) is_updated: bool,
-    pub(super) is_ready: bool,
-    /// Whether it has been ready for long enough.
-    pub(super) is_available: bool,
+    pub(super) health: Health,
     pub(super) is_bound: bool,
+}
+
+impl Daemon {
+    pub(super) fn is_ready(&self) -> bool {
+        self.health != Health::Unready
+    }
+
+    pub(super) fn is_available(&self) -> bool {
+        self.health == Health::Available
+    }
+}
+
+/// Whether a pod can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    Unready,
+    /// Not for long enough.
+    Ready,
+    Available,
 }
 
 /// Where a pod is in its life.
@@ -126,7 +143,7 @@ fn thin_out(site: &Site, acts: &mut Acts) {
         !is_first(&new) && !is_first(&old)
     }));
     if let (Some(new), Some(old)) = (new.first(), old.first())
-        && (!old.is_ready || new.is_available)
+        && (!old.is_ready() || new.is_available())
     {
         acts.delete([*old]);
     }
@@ -152,8 +169,8 @@ fn replace(sites: &[Site], most_unavailable: usize) -> Acts {
     let (mut useless, mut useful, mut unavailable) = (Vec::new(), Vec::new(), 0);
     for site in updated(sites) {
         match pair(site) {
-            Some((Some(new), None)) => unavailable += usize::from(!new.is_available),
-            Some((None, Some(old))) if old.is_available => useful.push(old),
+            Some((Some(new), None)) => unavailable += usize::from(!new.is_available()),
+            Some((None, Some(old))) if old.is_available() => useful.push(old),
             Some((None, Some(old))) => {
                 useless.push(old);
                 unavailable += 1;
@@ -176,13 +193,13 @@ fn surge_over(sites: &[Site], surge: usize) -> Acts {
             surging += 1;
             continue;
         };
-        available += usize::from(old.or(new).is_some_and(|pod| pod.is_available));
+        available += usize::from(old.or(new).is_some_and(Daemon::is_available));
         match (new, old) {
             (_, None) => {}
-            (None, Some(old)) if site.is_wanted() && old.is_available => candidates.push(site.node.clone()),
+            (None, Some(old)) if site.is_wanted() && old.is_available() => candidates.push(site.node.clone()),
             (None, Some(_)) if site.is_wanted() => acts.make.push(site.node.clone()),
-            (None, Some(old)) if old.is_available => leaving.push(old),
-            (Some(new), Some(_)) if !new.is_available => surging += 1,
+            (None, Some(old)) if old.is_available() => leaving.push(old),
+            (Some(new), Some(_)) if !new.is_available() => surging += 1,
             (_, Some(old)) => acts.delete([old]),
         }
     }

@@ -24,7 +24,7 @@ use kube::ResourceExt as _;
 use mainstay::events::Event;
 use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
 
-use self::decide::{Acts, Daemon, Site, State, Update, decide};
+use self::decide::{Acts, Daemon, Health, Site, State, Update, decide};
 use self::pod::Edition;
 use super::pods::{self, Availability, availability};
 use super::revisions::{self, Revisions};
@@ -165,8 +165,11 @@ fn daemon(pod: &Pod, spec: &DaemonSetSpec, edition: &Edition, now: Timestamp) ->
         name: pod.name_any(),
         state,
         is_updated: edition.includes(pod),
-        is_ready: pods::is_ready(pod),
-        is_available: availability(pod, spec.min_ready_seconds, now) == Availability::Available,
+        health: match availability(pod, spec.min_ready_seconds, now) {
+            Availability::Available => Health::Available,
+            Availability::After(_) => Health::Ready,
+            Availability::Unready => Health::Unready,
+        },
         is_bound: pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()),
     }
 }

@@ -79,8 +79,8 @@ pub(super) fn node_of(pod: &Pod) -> Option<&str> {
     }
     let affinity = spec.affinity.as_ref()?.node_affinity.as_ref()?;
     let required = affinity.required_during_scheduling_ignored_during_execution.as_ref()?;
-    let fields = required.node_selector_terms.iter().flat_map(|term| term.match_fields.iter().flatten());
-    let named = fields.filter(|field| field.key == NODE_NAME && field.operator == "In").next()?;
+    let mut fields = required.node_selector_terms.iter().flat_map(|term| term.match_fields.iter().flatten());
+    let named = fields.find(|field| field.key == NODE_NAME && field.operator == "In")?;
     match named.values.as_deref() {
         Some([name]) => Some(name),
         _ => None,

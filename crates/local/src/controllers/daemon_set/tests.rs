@@ -3,7 +3,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodTemplateSpec};
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
 
-use super::decide::{Acts, Daemon, Site, State, Update, decide};
+use super::decide::{Acts, Daemon, Health, Site, State, Update, decide};
 use super::pod::{Edition, Place, new_pod, node_of, place};
 use super::status::status;
 use super::{sites, update};
@@ -26,8 +26,11 @@ fn nodes(text: &str) -> Vec<Site> {
             name: format!("{node}{}", char::from(b'a' + number)),
             state,
             is_updated: letter.is_uppercase(),
-            is_ready: matches!(kind, 'a' | 'r'),
-            is_available: kind == 'a',
+            health: match kind {
+                'a' => Health::Available,
+                'r' => Health::Ready,
+                _ => Health::Unready,
+            },
             is_bound: false,
         }
     };
@@ -124,7 +127,7 @@ fn with_a_surge_a_pod_leaves_a_node_when_there_are_enough_elsewhere() {
 fn obey(acts: &Acts, sites: &mut [Site]) {
     for site in sites {
         for pod in site.pods.iter_mut().filter(|pod| pod.state == State::Live) {
-            (pod.is_ready, pod.is_available) = (true, true);
+            pod.health = Health::Available;
         }
         site.pods.retain(|pod| !acts.delete.contains(&pod.name));
         if acts.make.contains(&site.node) {
