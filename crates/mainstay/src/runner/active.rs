@@ -19,6 +19,9 @@ use crate::kind::Kind;
 use crate::plan::revision_kind;
 use crate::queue::{LaneSettings, Priority};
 
+/// How often schemas are asked for that the server cannot tell.
+const SCHEMA_TRIES: u32 = 5;
+
 /// A controller at work.
 pub(crate) struct Active {
     pub(crate) controller: Controller,
@@ -203,13 +206,7 @@ async fn learn_kinds(active: &Active, runner: &Runner) -> Knowledge {
         let kind = watch.kind();
         let path = Document::path(kind);
         if !documents.contains_key(&path) {
-            let document = match runner.read(kind, path.clone()).await {
-                Ok(answer) => Document::parse(&answer).ok(),
-                Err(failure) => {
-                    tracing::warn!(%kind, %failure, "cannot read the schema of the kind; lists are compared by their looks");
-                    None
-                }
-            };
+            let document = read_document(kind, &path, runner).await;
             documents.insert(path.clone(), document);
         }
         if let Some(found) = documents.get(&path).and_then(|document| document.as_ref()?.rules(kind)) {
@@ -217,6 +214,25 @@ async fn learn_kinds(active: &Active, runner: &Runner) -> Knowledge {
         }
     }
     Knowledge { has_status, rules }
+}
+
+/// The schemas of a group. Without them lists are compared by their looks and statuses may name what has no place, so a server that
+/// cannot tell them now is asked a few times.
+async fn read_document(kind: &Kind, path: &str, runner: &Runner) -> Option<Document> {
+    let mut wait = Duration::from_millis(500);
+    for tries_left in (0..SCHEMA_TRIES).rev() {
+        let retry_after = match runner.read(kind, path.to_owned()).await {
+            Ok(answer) => return Document::parse(&answer).ok(),
+            Err(Failure::Unavailable { retry_after, .. }) if tries_left > 0 => retry_after,
+            Err(failure) => {
+                tracing::warn!(%kind, %failure, "cannot read the schema of the kind; lists are compared by their looks");
+                return None;
+            }
+        };
+        tokio::time::sleep(retry_after.unwrap_or_default().max(wait)).await;
+        wait *= 2;
+    }
+    None
 }
 
 /// Whether the kind has the status subresource. `None`: the server does not tell of the kind at all.
