@@ -150,7 +150,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let client = kube::Client::new(server.clone(), "default");
         let settings = Settings { rules, rules_from, ..settings(&keeping, &listening, &kubeconfig) };
         let local = LocalCluster::start(client.clone(), &logs, settings).await.map_err(refuse::cluster)?;
-        patiently("starting the controllers", local.ready()).await;
+        let is_ready = tokio::select! {
+            biased;
+            () = signals.ended() => false,
+            () = patiently("starting the controllers", local.ready()) => true,
+        };
+        if !is_ready {
+            local.stop().await;
+            return Ok(());
+        }
         let cluster = Cluster {
             client,
             namespace: "default".into(),
@@ -244,6 +252,9 @@ struct Signals {
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
+    /// The terminal was closed.
+    #[cfg(unix)]
+    hang_up: tokio::signal::unix::Signal,
 }
 
 impl Signals {
@@ -255,6 +266,7 @@ impl Signals {
         Ok(Signals {
             terminate: signal(SignalKind::terminate()).map_err(cannot)?,
             interrupt: signal(SignalKind::interrupt()).map_err(cannot)?,
+            hang_up: signal(SignalKind::hangup()).map_err(cannot)?,
         })
     }
 
@@ -263,6 +275,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            _ = self.hang_up.recv() => {}
         }
     }
 

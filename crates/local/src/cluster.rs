@@ -203,6 +203,8 @@ fn describe(version: &str) -> Description {
         ("cpu".to_owned(), Quantity(cores.to_string())),
         ("memory".to_owned(), Quantity(memory.unwrap_or_else(|| "8Gi".into()))),
         ("pods".to_owned(), Quantity("500".into())),
+        // Nobody is held to it, but a pod may ask for some.
+        ("ephemeral-storage".to_owned(), Quantity("1Ti".into())),
     ]);
     Description {
         name: NODE.into(),

@@ -95,7 +95,10 @@ fn it_comes_to_the_same_end_whatever_goes_wrong() {
 #[test]
 fn with_a_lease_a_second_leader_does_no_harm() {
     // A move is decided from all sets at once. Two who know different ones could not agree.
-    let controllers = operator(NAME, |operator| configure_only(operator, |kind| ["Deployment", "ReplicaSet"].contains(&kind.kind())).replicas(Replicas::leader("default")));
+    let controllers = operator(NAME, |operator| {
+        configure_only(operator, |kind| ["Deployment", "ReplicaSet"].contains(&kind.kind()))
+            .replicas(Replicas::leader("default"))
+    });
     let script = Script::new().create(deployment(1)).patch(&deployments(), "web", image("web:2"));
     world_of(controllers, script).every_second_leader().run();
 }

@@ -104,7 +104,8 @@ fn stuck(request: &SyncRequest) -> Result<Value, Error> {
 
 fn started(request: &SyncRequest) -> Result<Value, Error> {
     let now = seconds(request.now());
-    let address = address(request.namespace().unwrap_or_default(), request.name());
+    let stem = request.parent_json()["metadata"]["generateName"].as_str();
+    let address = address(request.namespace().unwrap_or_default(), stem.unwrap_or(request.name()));
     let mut status = with_conditions(request, (State::True, "Started", "all of its containers run"))?;
     status["phase"] = "Running".into();
     status["startTime"] = json!(now);
@@ -162,7 +163,7 @@ fn containers(pod: &Value, state: &Value, ready: bool) -> Value {
     told.collect()
 }
 
-/// An address that follows from the name.
+/// An address that follows from the name; of one that was generated from what is the same each time.
 fn address(namespace: &str, name: &str) -> String {
     let hash = u64::from_str_radix(&content_hash(&json!([namespace, name])), 16).unwrap_or_default();
     let [a, b, c, ..] = hash.to_be_bytes();
