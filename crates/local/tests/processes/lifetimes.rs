@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mainstay_local::node::runtime::{Observed, Runtime as _};
+use futures::FutureExt as _;
+use mainstay_local::node::runtime::{Launch, Observed, Runtime as _};
 use mainstay_testkit::eventually;
 use serde_json::json;
 
@@ -154,6 +155,31 @@ async fn forgotten_pod_leaves_nothing() {
     let child = line.strip_prefix("child ").unwrap();
     eventually("its processes are gone", async || (!is_alive(child)).then_some(())).await;
     assert_eq!(world.observe(&id), Observed::Absent);
+    assert!(world.processes.pods().is_empty());
+}
+
+#[tokio::test]
+async fn pod_that_is_forgotten_while_it_starts_leaves_nothing() {
+    let world = World::new().await;
+    let secrets = "/api/v1/namespaces/default/secrets";
+    world.create(secrets, json!({"metadata": {"name": "keys"}, "stringData": {"password": "hunter2"}})).await;
+    let container =
+        json!({"args": ["sleep 1000"], "volumeMounts": [{"name": "keys", "mountPath": "/keys"}]});
+    let volumes = json!([{"name": "keys", "secret": {"secretName": "keys"}}]);
+    let pod = world.pod("web", container, json!({"volumes": volumes})).await;
+    let id = crate::world::id(&pod);
+    let address = world.processes.address(&id);
+    let launch =
+        Launch { pod: id.clone(), object: pod, container: "main".into(), attempt: 0, address };
+    let mut starting = world.processes.start(launch.clone());
+    assert!((&mut starting).now_or_never().is_none(), "it reads what the pod refers to");
+    world.processes.forget(&id);
+    let directory = world.pod_directory(&id);
+    eventually("its files are gone", async || (!directory.exists()).then_some(())).await;
+    assert!(starting.await.is_err());
+    // Its next container is not a way back either.
+    assert!(world.processes.start(launch).await.is_err());
+    assert!(!directory.exists());
     assert!(world.processes.pods().is_empty());
 }
 

@@ -19,7 +19,6 @@ use super::super::runtime::PodId;
 use super::Shared;
 use super::environment::{Downward, Network, render_hosts};
 use super::sources::{observe_allocatable, observe_network, observe_sources};
-use super::volumes::files::write_file;
 use super::volumes::{Content, References, content};
 
 /// What changed.
@@ -152,13 +151,12 @@ async fn refresh_volumes(shared: &Arc<Shared>, id: &PodId, pod: &Pod, address: &
         observe_allocatable(&shared.client, &now),
     )?;
     let downward = Downward { pod: &now, address, host: &shared.options.host, allocatable: &allocatable };
-    let directory = shared.layout.pod(id);
     let mut first_error = Ok(());
     for volume in now.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
         let written = match content(&now, volume, &sources, &downward) {
-            Ok(Content::Files(files)) => shared
-                .write_volume(&directory.volume(&volume.name), &files)
-                .map_err(|error| error.to_string()),
+            Ok(Content::Files(files)) => {
+                shared.write_volume(id, &volume.name, &files).map(drop).map_err(|error| error.to_string())
+            }
             Ok(Content::Scratch | Content::Claim(_)) => Ok(()),
             Err(why) => Err(why),
         };
@@ -168,9 +166,7 @@ async fn refresh_volumes(shared: &Arc<Shared>, id: &PodId, pod: &Pod, address: &
 }
 
 fn refresh_hosts(shared: &Shared, id: &PodId, pod: &Pod, address: &str, network: &Network) {
-    let (path, text) = (shared.layout.pod(id).hosts(), render_hosts(pod, address, network));
-    let same = std::fs::read_to_string(&path).is_ok_and(|old| old == text);
-    if !same && let Err(error) = write_file(&path, text.as_bytes()) {
+    if let Err(error) = shared.write_hosts(id, &render_hosts(pod, address, network)) {
         tracing::warn!(namespace = id.namespace, pod = id.name, %error, "cannot write a hosts file");
     }
 }

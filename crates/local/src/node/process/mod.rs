@@ -41,7 +41,7 @@ mod volumes;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -65,7 +65,7 @@ use self::refusals::Identity;
 use self::signals::{Ending, end_group, end_process, with_variable};
 use self::state::{PodState, Pods};
 use self::volumes::Files;
-use self::volumes::files::write_files;
+use self::volumes::files::{write_file, write_files};
 use super::runtime::{CannotStart, Launch, Observed, PodId, Runtime};
 
 /// How processes are run.
@@ -110,8 +110,8 @@ struct Shared {
     pods: Mutex<Pods>,
     tell: Mutex<Option<Tell>>,
     closing: AtomicBool,
-    /// Held while the files of a volume are written: a start and a change may want to at once.
-    writing: Mutex<()>,
+    /// Held while files of a pod are written: a start and a change may want to at once.
+    writing: Arc<Mutex<()>>,
     following: Mutex<Option<AbortHandle>>,
 }
 
@@ -126,6 +126,7 @@ impl Processes {
         if left > 0 {
             tracing::info!(left, "ended processes that an earlier run had left");
         }
+        layout.sweep();
         let pods = Mutex::new(Pods::remembered(layout.remembered()));
         Ok(Self(Arc::new(Shared {
             options,
@@ -136,7 +137,7 @@ impl Processes {
             pods,
             tell: Mutex::new(None),
             closing: AtomicBool::new(false),
-            writing: Mutex::new(()),
+            writing: Arc::default(),
             following: Mutex::new(None),
         })))
     }
@@ -194,7 +195,10 @@ impl Runtime for Processes {
             if known.is_some_and(|known| known >= launch.attempt) {
                 return Ok(());
             }
-            self.0.address(&launch.pod);
+            // A pod can be forgotten while it starts. Only who asks for its address makes it known again.
+            if !self.0.pods().0.contains_key(&launch.pod) {
+                return Err(prepare::cannot_run("the pod is gone".into()));
+            }
             self.0.follow_changes();
             let prepared = prepare::prepare(&self.0, &launch).await?;
             supervise::spawn(&self.0, launch, prepared)
@@ -215,9 +219,12 @@ impl Runtime for Processes {
             supervisors
         };
         let PodDirectory(directory) = self.0.layout.pod(pod);
+        let writing = self.0.writing.clone();
         self.0.handle.spawn(async move {
             join_all(supervisors).await;
             let removed = tokio::task::spawn_blocking(move || {
+                // Whoever writes now may have seen the pod; whoever is next will not.
+                drop(writing.lock().unwrap_or_else(PoisonError::into_inner));
                 for pid in with_variable(ROOT, &directory) {
                     end_process(pid, Ending::Forced);
                 }
@@ -238,10 +245,29 @@ impl Shared {
         self.pods.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a volume's directory hold exactly these files.
-    fn write_volume(&self, directory: &Path, files: &Files) -> io::Result<()> {
+    /// Writes files of a pod, alone, and only if the pod is known: the directory of one that was forgotten stays gone.
+    fn write<T>(&self, pod: &PodId, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        write_files(directory, files).map(drop)
+        if !self.pods().0.contains_key(pod) {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the pod is gone"));
+        }
+        write()
+    }
+
+    /// Makes a volume of a pod's own hold exactly these files.
+    fn write_volume(&self, pod: &PodId, name: &str, files: &Files) -> io::Result<PathBuf> {
+        let directory = self.layout.pod(pod).volume(name);
+        self.write(pod, || write_files(&directory, files))?;
+        Ok(directory)
+    }
+
+    /// Writes a pod's hosts file, if it is another one.
+    fn write_hosts(&self, pod: &PodId, text: &str) -> io::Result<()> {
+        let path = self.layout.pod(pod).hosts();
+        self.write(pod, || {
+            let same = std::fs::read_to_string(&path).is_ok_and(|old| old == text);
+            if same { Ok(()) } else { write_file(&path, text.as_bytes()) }
+        })
     }
 
     fn is_closing(&self) -> bool {

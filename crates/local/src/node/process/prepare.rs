@@ -18,7 +18,6 @@ use super::record::PodDirectory;
 use super::refusals::refused;
 use super::sources::{observe_access, observe_allocatable, observe_claim, observe_network, observe_sources};
 use super::variables::{Place, whole};
-use super::volumes::files::write_file;
 use super::volumes::mounts::{link_mounts, mounts};
 use super::volumes::{Content, References, content};
 
@@ -85,14 +84,16 @@ pub(super) async fn prepare(shared: &Shared, launch: &Launch) -> Result<Prepared
     let mut volumes = BTreeMap::new();
     for volume in spec.volumes.iter().flatten() {
         let content = content(pod, volume, &sources, &downward).map_err(without_volume)?;
-        let place = set_up(shared, launch, &directory, &volume.name, content).await?;
+        let place = set_up(shared, launch, &volume.name, content).await?;
         volumes.insert(volume.name.clone(), place);
     }
     let mounts = mounts(container, &declared).map_err(misconfigured)?;
-    let root = new_root(&directory, name).map_err(cannot_write("cannot make the container's root"))?;
-    link_mounts(&root, &mounts, &volumes).map_err(cannot_write("cannot mount a volume"))?;
+    let root = shared.write(&launch.pod, || new_root(&directory, name));
+    let root = root.map_err(cannot_write("cannot make the container's root"))?;
+    let linked = shared.write(&launch.pod, || link_mounts(&root, &mounts, &volumes));
+    linked.map_err(cannot_write("cannot mount a volume"))?;
     let hosts = render_hosts(pod, &launch.address, &network);
-    write_file(&directory.hosts(), hosts.as_bytes()).map_err(cannot_write("cannot write the hosts file"))?;
+    shared.write_hosts(&launch.pod, &hosts).map_err(cannot_write("cannot write the hosts file"))?;
 
     let hosts = directory.hosts();
     let kubeconfig = kubeconfig(shared, entrypoint, pod, namespace).await?;
@@ -104,7 +105,8 @@ pub(super) async fn prepare(shared: &Shared, launch: &Launch) -> Result<Prepared
     for name in ["HOME", "TMPDIR"] {
         // Only those that are below the root are ours to make.
         if let Some(path) = variables.get(name).map(PathBuf::from).filter(|path| path.starts_with(&root)) {
-            fs::create_dir_all(path).map_err(cannot_write("cannot make the container's root"))?;
+            let made = shared.write(&launch.pod, || fs::create_dir_all(path));
+            made.map_err(cannot_write("cannot make the container's root"))?;
         }
     }
     let working = working_directory(container, entrypoint, &root).map_err(cannot_run)?;
@@ -119,20 +121,16 @@ pub(super) async fn prepare(shared: &Shared, launch: &Launch) -> Result<Prepared
 async fn set_up(
     shared: &Shared,
     launch: &Launch,
-    directory: &PodDirectory,
     name: &str,
     content: Content,
 ) -> Result<PathBuf, CannotStart> {
-    let own = directory.volume(name);
     let fail =
         |error: io::Error| without_volume(format!("MountVolume.SetUp failed for volume {name:?} : {error}"));
     match content {
-        Content::Files(files) => {
-            shared.write_volume(&own, &files).map_err(fail)?;
-            Ok(own)
-        }
+        Content::Files(files) => shared.write_volume(&launch.pod, name, &files).map_err(fail),
         Content::Scratch => {
-            fs::create_dir_all(&own).map_err(fail)?;
+            let own = shared.layout.pod(&launch.pod).volume(name);
+            shared.write(&launch.pod, || fs::create_dir_all(&own)).map_err(fail)?;
             Ok(own)
         }
         Content::Claim(claim) => {

@@ -129,6 +129,19 @@ impl Layout {
         let entries = fs::read_dir(self.pods()).into_iter().flatten().flatten();
         entries.filter_map(|entry| remembered(&PodDirectory(entry.path()))).collect()
     }
+
+    /// Removes what is nobody's: a directory that does not say whose it is would stay forever, with secrets in it.
+    pub(super) fn sweep(&self) {
+        for entry in fs::read_dir(self.pods()).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir()
+                && read::<PodRecord>(&path.join("pod.json")).is_none()
+                && let Err(error) = fs::remove_dir_all(&path)
+            {
+                tracing::warn!(directory = %path.display(), %error, "cannot remove files of no pod");
+            }
+        }
+    }
 }
 
 fn remembered(directory: &PodDirectory) -> Option<Remembered> {
@@ -253,6 +266,18 @@ mod tests {
         layout.pod(&id("web")).record("main", &record).unwrap();
         let containers = [("main".to_owned(), record)].into();
         assert_eq!(layout.remembered(), [Remembered { id: id("web"), address, containers }]);
+    }
+
+    #[test]
+    fn directory_that_is_no_pods_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Layout(directory.path().to_owned());
+        layout.remember(&id("web"), Ipv4Addr::new(127, 3, 4, 5)).unwrap();
+        let PodDirectory(nobodys) = layout.pod(&id("gone"));
+        fs::create_dir_all(nobodys.join("volumes/keys")).unwrap();
+        layout.sweep();
+        assert!(!nobodys.exists());
+        assert_eq!(layout.remembered().len(), 1);
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub(super) fn spawn(shared: &Arc<Shared>, launch: Launch, prepared: Prepared) ->
     drop_older(&logs, &launch.container, launch.attempt)
         .map_err(|error| fail("cannot remove old logs", &error))?;
     let path = log_path(&logs, &launch.container, launch.attempt);
-    let (log, progress) = LogFile::open(path, shared.options.log_bytes_max)
+    let (log, progress) = shared
+        .write(&launch.pod, || LogFile::open(path, shared.options.log_bytes_max))
         .map_err(|error| fail("cannot open the log", &error))?;
     let hidden = prepared.line.first() != Some(&prepared.program);
     let about = format!("exec: {:?}", prepared.program);
