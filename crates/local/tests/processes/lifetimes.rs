@@ -76,6 +76,21 @@ async fn what_a_process_has_started_ends_with_it() {
 }
 
 #[tokio::test]
+async fn what_has_left_its_group_ends_with_its_container_and_with_no_other() {
+    let world = World::new().await;
+    let script = "setsid sleep 1000 & echo child $!";
+    let other = world.run("other", &format!("{script}; wait")).await;
+    let id = world.run("web", &format!("{script}; sleep 0.2; exit 0")).await;
+    let (line, others) = (world.line(&id, "child ").await, world.line(&other, "child ").await);
+    assert_eq!(world.ended(&id).await.0, 0);
+    let pid = |line: &str| line.strip_prefix("child ").unwrap().to_owned();
+    eventually("the child is gone", async || (!is_alive(&pid(&line))).then_some(())).await;
+    assert!(is_alive(&pid(&others)));
+    world.processes.shutdown(Duration::from_secs(30)).await;
+    eventually("the other is gone", async || (!is_alive(&pid(&others))).then_some(())).await;
+}
+
+#[tokio::test]
 async fn next_attempt_has_files_of_its_own() {
     let world = World::new().await;
     let script = "echo attempt; ls -A $MAINSTAY_ROOT; touch $MAINSTAY_ROOT/left; exit 1";
@@ -163,14 +178,12 @@ async fn pod_that_is_forgotten_while_it_starts_leaves_nothing() {
     let world = World::new().await;
     let secrets = "/api/v1/namespaces/default/secrets";
     world.create(secrets, json!({"metadata": {"name": "keys"}, "stringData": {"password": "hunter2"}})).await;
-    let container =
-        json!({"args": ["sleep 1000"], "volumeMounts": [{"name": "keys", "mountPath": "/keys"}]});
+    let container = json!({"args": ["sleep 1000"], "volumeMounts": [{"name": "keys", "mountPath": "/keys"}]});
     let volumes = json!([{"name": "keys", "secret": {"secretName": "keys"}}]);
     let pod = world.pod("web", container, json!({"volumes": volumes})).await;
     let id = crate::world::id(&pod);
     let address = world.processes.address(&id);
-    let launch =
-        Launch { pod: id.clone(), object: pod, container: "main".into(), attempt: 0, address };
+    let launch = Launch { pod: id.clone(), object: pod, container: "main".into(), attempt: 0, address };
     let mut starting = world.processes.start(launch.clone());
     assert!((&mut starting).now_or_never().is_none(), "it reads what the pod refers to");
     world.processes.forget(&id);
@@ -216,12 +229,13 @@ async fn shutdown_ends_everything_and_nothing_of_it_is_a_success() {
 #[tokio::test]
 async fn dropped_runtime_leaves_no_process() {
     let world = World::new().await;
-    let id = world.run("web", "echo pid $$$$; sleep 1000").await;
-    let line = world.line(&id, "pid ").await;
+    let id = world.run("web", "setsid sleep 1000 & echo pids $$$$ $!; sleep 1000").await;
+    let line = world.line(&id, "pids ").await;
     let World { processes, .. } = world;
     drop(processes);
-    let pid = line.strip_prefix("pid ").unwrap();
-    eventually("the process is gone", async || (!is_alive(pid)).then_some(())).await;
+    for pid in line.split(' ').skip(1) {
+        eventually("the process is gone", async || (!is_alive(pid)).then_some(())).await;
+    }
 }
 
 #[tokio::test]

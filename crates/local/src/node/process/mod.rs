@@ -21,6 +21,9 @@
 //!
 //! What a killed node leaves running is ended when the next one starts, and seen as exited with 137. What ends because the node is
 //! shut down is never seen as a success.
+//!
+//! All that a container has started ends with it. Where `/proc` is, those are found as well that have left its group, by their
+//! `MAINSTAY_ROOT`; one that has taken the variable away is not.
 
 mod addresses;
 mod changes;
@@ -62,7 +65,7 @@ pub use self::variables::INHERITED;
 use self::logs::capture::{Progress, log_path};
 use self::record::{Layout, PodDirectory, ROOT, end_leftovers};
 use self::refusals::Identity;
-use self::signals::{Ending, end_group, end_process, with_variable};
+use self::signals::{Ending, end_group, end_strays};
 use self::state::{PodState, Pods};
 use self::volumes::Files;
 use self::volumes::files::{write_file, write_files};
@@ -172,6 +175,9 @@ impl Processes {
             ids.iter().flat_map(|id| pods.take_supervisors(id)).collect()
         };
         join_all(supervisors).await;
+        let pods = self.0.layout.pods();
+        // A task that cannot be waited for has no answer that would change anything.
+        let _ = tokio::task::spawn_blocking(move || end_strays(ROOT, &pods)).await;
     }
 }
 
@@ -225,9 +231,7 @@ impl Runtime for Processes {
             let removed = tokio::task::spawn_blocking(move || {
                 // Whoever writes now may have seen the pod; whoever is next will not.
                 drop(writing.lock().unwrap_or_else(PoisonError::into_inner));
-                for pid in with_variable(ROOT, &directory) {
-                    end_process(pid, Ending::Forced);
-                }
+                end_strays(ROOT, &directory);
                 std::fs::remove_dir_all(&directory).map_err(|error| (directory, error))
             });
             match removed.await {
@@ -337,7 +341,10 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         let pods = self.pods.get_mut().unwrap_or_else(PoisonError::into_inner);
-        pods.running().for_each(|running| end_group(running.pid, Ending::Forced));
+        for (id, container, running) in pods.running() {
+            end_group(running.pid, Ending::Forced);
+            end_strays(ROOT, &self.layout.pod(id).root(container));
+        }
         let following = self.following.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(following) = following.take() {
             following.abort();

@@ -80,7 +80,8 @@ pub(super) struct Layout(pub(super) PathBuf);
 pub(super) struct PodDirectory(pub(super) PathBuf);
 
 impl Layout {
-    fn pods(&self) -> PathBuf {
+    /// Where the files of all pods are.
+    pub(super) fn pods(&self) -> PathBuf {
         self.0.join("pods")
     }
 

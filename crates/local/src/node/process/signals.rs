@@ -54,15 +54,17 @@ fn parse_stat(text: &str) -> Option<Stat> {
     Some(Stat { ended: matches!(*fields.first()?, "Z" | "X"), started: fields.get(19)?.parse().ok()? })
 }
 
-/// The processes that were started with a variable of which the value begins so.
-pub(super) fn with_variable(name: &str, beginning: &Path) -> Vec<u32> {
-    let wanted = format!("{name}={}/", beginning.display()).into_bytes();
+/// The processes that were started with a variable that is this path, or one below it.
+pub(super) fn with_variable(name: &str, path: &Path) -> Vec<u32> {
+    let wanted = format!("{name}={}", path.display()).into_bytes();
+    let below =
+        |variable: &[u8]| variable.strip_prefix(&*wanted).is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let has_it = |pid: &u32| {
         // Those of other users cannot be read, and are not ours.
         let variables = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        variables.split(|byte| *byte == 0).any(|variable| variable.starts_with(&wanted))
+        variables.split(|byte| *byte == 0).any(below)
     };
     let alive = |pid: &u32| stat(*pid).is_some_and(|stat| !stat.ended);
     numbers.filter(|pid| *pid != std::process::id()).filter(has_it).filter(alive).collect()
@@ -121,6 +123,22 @@ pub(super) fn end_rest(number: u32) {
         end_group(number, Ending::Forced);
     }
 }
+
+/// Ends all processes that have a variable, wherever they have gone. They may start others while they are looked for, so it is looked
+/// until none is found, and no more often than `LOOKS`: one that does not end when killed waits for a disk.
+pub(super) fn end_strays(name: &str, path: &Path) {
+    for _ in 0..LOOKS {
+        let strays = with_variable(name, path);
+        if strays.is_empty() {
+            return;
+        }
+        for stray in strays {
+            end_process(stray, Ending::Forced);
+        }
+    }
+}
+
+const LOOKS: u32 = 5;
 
 /// A group of processes that ends with this value.
 pub(super) struct Group(Option<u32>);

@@ -163,10 +163,10 @@ impl Pods {
         before != (running.started, running.ready)
     }
 
-    /// All processes that run.
-    pub(super) fn running(&self) -> impl Iterator<Item = &Running> {
-        let attempts = self.0.values().flat_map(|pod| pod.containers.values());
-        attempts.filter_map(|attempt| attempt.running.as_ref())
+    /// All processes that run, with their pods and containers.
+    pub(super) fn running(&self) -> impl Iterator<Item = (&PodId, &str, &Running)> {
+        let attempts = self.0.iter().flat_map(|(id, pod)| pod.containers.iter().map(move |one| (id, one)));
+        attempts.filter_map(|(id, (name, attempt))| Some((id, name.as_str(), attempt.running.as_ref()?)))
     }
 
     /// The supervisors of a pod's processes, to be waited for.

@@ -17,8 +17,8 @@ use super::logs::capture::{LogFile, SharedLog, capture, drop_older, log_path};
 use super::logs::line::Stream;
 use super::prepare::{Prepared, cannot_run};
 use super::probes::{Finding, Patient};
-use super::record::{Exit, Record};
-use super::signals::{Ending, Mark, end_group, end_rest};
+use super::record::{Exit, ROOT, Record};
+use super::signals::{Ending, Mark, end_group, end_rest, end_strays};
 use super::state::{Attempt, Running, Stop};
 
 /// A process that was started, and all that its supervisor needs.
@@ -100,6 +100,9 @@ impl Supervised {
         let status = self.wait(&health).await;
         health.abort();
         end_rest(self.pid);
+        // Before its end is told: the next attempt has the same root.
+        let root = self.patient.invocation.root.clone();
+        let _ = tokio::task::spawn_blocking(move || end_strays(ROOT, &root)).await;
         for mut copy in copies {
             // Somebody outside the group may hold the other end: what it prints is no longer the container's.
             if timeout(LAST_WORDS, &mut copy).await.is_err() {
