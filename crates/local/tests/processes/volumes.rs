@@ -79,6 +79,37 @@ async fn claim_is_a_directory_that_outlives_the_pod() {
 }
 
 #[tokio::test]
+async fn volume_that_was_made_by_hand_is_refused_by_its_source() {
+    let world = World::new().await;
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let ours = json!({"pv.kubernetes.io/provisioned-by": "mainstay.dev/local"});
+    let path = json!({"path": "/srv/data"});
+    for (name, annotations, field, source, why) in [
+        ("ours", ours, "hostPath", path.clone(), None),
+        ("path", json!({}), "hostPath", path, Some("hostPath")),
+        ("net", json!({}), "nfs", json!({"path": "/", "server": "s"}), Some("nfs")),
+    ] {
+        let volume = json!({
+            "metadata": {"name": name, "annotations": annotations},
+            "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, field: source},
+        });
+        world.create("/api/v1/persistentvolumes", volume).await;
+        let spec = json!({
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeName": name,
+        });
+        world.create(claims, json!({"metadata": {"name": name}, "spec": spec})).await;
+        world.patch(&format!("{claims}/{name}/status"), json!({"status": {"phase": "Bound"}})).await;
+        let volumes = json!([{"name": "data", "persistentVolumeClaim": {"claimName": name}}]);
+        let pod = world.pod(name, json!({"args": ["true"]}), json!({"volumes": volumes})).await;
+        let refused = world.start(&pod, 0).await.err().map(|refused| refused.message);
+        let expected = why.map(|why| {
+            format!("volume \"data\": persistentvolume {name:?} with {why} is not possible for a pod that runs as a local process")
+        });
+        assert_eq!(refused, expected);
+    }
+}
+
+#[tokio::test]
 async fn container_waits_for_its_volumes() {
     let world = World::new().await;
     let volumes = |source: serde_json::Value| json!({"volumes": [source]});

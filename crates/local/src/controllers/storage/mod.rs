@@ -41,7 +41,7 @@ pub(crate) const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 /// On claims and volumes: they were bound by their controller, not by a user.
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 /// On volumes: who made them.
-const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+pub(crate) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// On claims that wait for a pod: where that pod will run.
 pub(crate) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 

@@ -15,7 +15,7 @@ use super::environment::{Downward, declared, find_container, render_hosts, servi
 use super::images::Entrypoint;
 use super::invocation::{Invocation, command_line, working_directory};
 use super::record::PodDirectory;
-use super::refusals::refused;
+use super::refusals::{refused, refused_volume};
 use super::sources::{observe_access, observe_allocatable, observe_claim, observe_network, observe_sources};
 use super::variables::{Place, whole};
 use super::volumes::mounts::{link_mounts, mounts};
@@ -134,8 +134,11 @@ async fn set_up(
             Ok(own)
         }
         Content::Claim(claim) => {
-            let volume =
-                observe_claim(&shared.client, &launch.pod.namespace, &claim).await.map_err(without_volume)?;
+            let claimed = observe_claim(&shared.client, &launch.pod.namespace, &claim).await;
+            let (volume, found) = claimed.map_err(without_volume)?;
+            if let Some(message) = found.and_then(|found| refused_volume(name, &found)) {
+                return Err(misconfigured(message));
+            }
             let place = shared.layout.volume(&volume).map_err(fail)?;
             fs::create_dir_all(&place).map_err(fail)?;
             Ok(place)

@@ -1,7 +1,9 @@
 //! What a pod may ask for that a local process cannot have. All of it is refused by name before anything is started: a pod is never
 //! a way to gain more rights than the user who runs the node, and nothing is quietly left out that a workload counts on.
 
-use k8s_openapi::api::core::v1::{Capabilities, Container, PodSpec, Probe, Volume};
+use k8s_openapi::api::core::v1::{Capabilities, Container, PersistentVolume, PodSpec, Probe, Volume};
+
+use crate::controllers::storage::{PROVISIONED_BY, PROVISIONER};
 
 /// Who the node runs as.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,7 +50,37 @@ pub(super) fn refused(spec: &PodSpec, container: &Container, own: &Identity) -> 
         .or_else(|| of_rights(container))
         .or_else(|| of_container(container))
         .or_else(|| of_probes(container))?;
-    Some(format!("{what} is not possible for a pod that runs as a local process"))
+    Some(impossible(&what))
+}
+
+fn impossible(what: &str) -> String {
+    format!("{what} is not possible for a pod that runs as a local process")
+}
+
+/// Why a claim's volume cannot be had, if it cannot. Only those are directories of the node that were made for it: one that was made
+/// by hand has its data elsewhere.
+pub(super) fn refused_volume(name: &str, volume: &PersistentVolume) -> Option<String> {
+    let annotations = volume.metadata.annotations.as_ref();
+    if annotations.and_then(|all| all.get(PROVISIONED_BY)).is_some_and(|by| by == PROVISIONER) {
+        return None;
+    }
+    // A volume's spec serialises to these and its one source.
+    let others = [
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    ];
+    let fields = serde_json::to_value(&volume.spec).unwrap_or_default();
+    let source = fields.as_object().and_then(|fields| fields.keys().find(|key| !others.contains(&key.as_str())));
+    let source = source.map_or("no source", String::as_str);
+    let own = volume.metadata.name.as_deref().unwrap_or_default();
+    Some(impossible(&format!("volume {name:?}: persistentvolume {own:?} with {source}")))
 }
 
 fn of_pod(spec: &PodSpec) -> Option<String> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Node, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
+    ConfigMap, Node, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -75,14 +75,22 @@ pub(super) async fn observe_allocatable(
     Ok(node.and_then(|node| node.status?.allocatable).unwrap_or_default())
 }
 
-/// The volume that a claim is bound to.
-pub(super) async fn observe_claim(client: &Client, namespace: &str, name: &str) -> Result<String, String> {
+/// The name of the volume that a claim is bound to, and the volume if there is one of that name.
+pub(super) async fn observe_claim(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> Result<(String, Option<PersistentVolume>), String> {
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
     let found = claims.get_opt(name).await.map_err(|error| unreadable("a claim", &error))?;
     let claim = found.ok_or_else(|| format!("persistentvolumeclaim {name:?} not found"))?;
     let bound = claim.status.and_then(|status| status.phase).as_deref() == Some("Bound");
     let volume = claim.spec.and_then(|spec| spec.volume_name).filter(|volume| bound && !volume.is_empty());
-    volume.ok_or_else(|| format!("persistentvolumeclaim {name:?} is not bound to a volume yet"))
+    let volume =
+        volume.ok_or_else(|| format!("persistentvolumeclaim {name:?} is not bound to a volume yet"))?;
+    let volumes: Api<PersistentVolume> = Api::all(client.clone());
+    let found = volumes.get_opt(&volume).await.map_err(|error| unreadable("a volume", &error))?;
+    Ok((volume, found))
 }
 
 /// Whether a pod is told how to reach the API server: not if it or its service account says no.
