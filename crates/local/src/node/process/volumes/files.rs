@@ -26,9 +26,24 @@ pub(crate) fn write_files(directory: &Path, files: &Files) -> io::Result<bool> {
         link_names(directory, files)?;
         return Ok(false);
     }
+    remove_strays(directory, old.as_deref())?;
     let stamp = Timestamp::now().strftime("%Y_%m_%d_%H_%M_%S.%9N").to_string();
     let new = PathBuf::from(format!("..{stamp}"));
-    let whole = directory.join(&new);
+    if let Err(error) = write_version(directory, &new, files) {
+        // What was written of it may be secret. If it cannot be removed now, it is before the next version.
+        let _ = fs::remove_dir_all(directory.join(&new));
+        return Err(error);
+    }
+    link_names(directory, files)?;
+    if let Some(old) = old {
+        fs::remove_dir_all(directory.join(old))?;
+    }
+    Ok(true)
+}
+
+/// Writes a version beside the others, and makes it the one that is seen. After an error, the last one still is.
+fn write_version(directory: &Path, new: &Path, files: &Files) -> io::Result<()> {
+    let whole = directory.join(new);
     fs::create_dir(&whole)?;
     for (path, file) in files {
         let path = whole.join(path);
@@ -40,13 +55,21 @@ pub(crate) fn write_files(directory: &Path, files: &Files) -> io::Result<bool> {
     }
     let next = directory.join(NEXT);
     remove_link(&next)?;
-    link(&new, &next)?;
-    fs::rename(&next, directory.join(DATA))?;
-    link_names(directory, files)?;
-    if let Some(old) = old {
-        fs::remove_dir_all(directory.join(old))?;
+    link(new, &next)?;
+    fs::rename(&next, directory.join(DATA))
+}
+
+/// Removes versions that are not seen: a node that is killed can leave one.
+fn remove_strays(directory: &Path, seen: Option<&Path>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_version = entry.file_type()?.is_dir() && name.to_string_lossy().starts_with("..");
+        if is_version && seen != Some(Path::new(&name)) {
+            fs::remove_dir_all(entry.path())?;
+        }
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Replaces a file as a whole.
@@ -215,6 +238,26 @@ mod tests {
         assert_eq!(seen(directory.path()), ["a", "new"]);
         assert_eq!(fs::read_to_string(directory.path().join("a")).unwrap(), "one");
         assert!(!old.exists());
+    }
+
+    #[test]
+    fn version_that_could_not_be_written_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let versions = || {
+            let all = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap());
+            all.filter(|entry| entry.file_type().unwrap().is_dir()).count()
+        };
+        write_files(directory.path(), &files(&[("a", "1", 0o644)])).unwrap();
+        // A file cannot be a directory as well.
+        let impossible = files(&[("a", "secret", 0o644), ("a/b", "2", 0o644)]);
+        for _ in 0..3 {
+            assert!(write_files(directory.path(), &impossible).is_err());
+        }
+        assert_eq!(versions(), 1);
+        assert_eq!(fs::read_to_string(directory.path().join("a")).unwrap(), "1");
+        fs::create_dir(directory.path().join("..left")).unwrap();
+        write_files(directory.path(), &files(&[("a", "2", 0o644)])).unwrap();
+        assert_eq!(versions(), 1);
     }
 
     #[test]
