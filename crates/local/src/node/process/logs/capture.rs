@@ -31,6 +31,8 @@ pub(crate) struct LogFile {
     size: u64,
     half: u64,
     progress: watch::Sender<Progress>,
+    /// Whether the last write failed, and may have left a line without its end.
+    failing: bool,
 }
 
 /// The log of an attempt.
@@ -65,10 +67,36 @@ impl LogFile {
         let file = OpenOptions::new().create(true).append(true).open(&path)?;
         let size = file.metadata()?.len();
         let (progress, seen) = watch::channel(Progress::default());
-        Ok((Self { path, file, size, half: (limit / 2).max(1), progress }, seen))
+        Ok((Self { path, file, size, half: (limit / 2).max(1), progress, failing: false }, seen))
     }
 
-    fn write(&mut self, entries: &[u8]) -> io::Result<()> {
+    /// Writes entries. Of those that cannot be written, only the first are warned of: a full disk stays full for many lines.
+    fn write(&mut self, entries: &[u8]) {
+        let written = self.mend().and_then(|()| self.append(entries));
+        let path = self.path.display();
+        match (&written, self.failing) {
+            (Err(error), false) => {
+                tracing::warn!(%path, %error, "cannot write a log: what is printed is lost")
+            }
+            (Ok(()), true) => tracing::info!(%path, "the log is written again"),
+            _ => {}
+        }
+        self.failing = written.is_err();
+    }
+
+    /// Ends the line that a failed write has broken off, if there is one.
+    fn mend(&mut self) -> io::Result<()> {
+        if !self.failing {
+            return Ok(());
+        }
+        let size = self.file.metadata()?.len();
+        let broken = size > self.size;
+        self.progress.send_modify(|progress| progress.written += size.saturating_sub(self.size));
+        self.size = size;
+        if broken { self.append(b"\n") } else { Ok(()) }
+    }
+
+    fn append(&mut self, entries: &[u8]) -> io::Result<()> {
         let length = entries.len() as u64;
         if self.size > 0 && self.size + length > self.half {
             fs::rename(&self.path, put_aside(&self.path))?;
@@ -105,10 +133,8 @@ pub(crate) async fn capture(mut from: impl AsyncRead + Unpin, stream: Stream, lo
         }
         let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
         // The stream is read on whatever happens: a process must not stop because a disk is full.
-        if !entries.is_empty()
-            && let Err(error) = log.write(&entries)
-        {
-            tracing::warn!(path = %log.path.display(), %error, "cannot write a log");
+        if !entries.is_empty() {
+            log.write(&entries);
         }
         drop(log);
         entries.clear();
@@ -144,6 +170,27 @@ mod tests {
         let first =
             |text: &str| text.lines().next().unwrap().rsplit(' ').next().unwrap().parse::<u32>().unwrap();
         assert_eq!(last(&old) + 1, first(&new));
+    }
+
+    #[tokio::test]
+    async fn line_that_was_broken_off_does_not_take_the_next_one_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = log_path(directory.path(), "main", 0);
+        let (file, seen) = LogFile::open(path.clone(), 4000).unwrap();
+        let log = Arc::new(Mutex::new(file));
+        // As a disk that is full leaves it: a part is written, then nothing.
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"broken").unwrap();
+        log.lock().unwrap().file = File::open(&path).unwrap();
+        print(&log, "lost\n").await;
+        assert!(log.lock().unwrap().failing);
+        log.lock().unwrap().file = OpenOptions::new().append(true).open(&path).unwrap();
+        print(&log, "next\n").await;
+        print(&log, "last\n").await;
+        assert!(!log.lock().unwrap().failing);
+        let text = fs::read_to_string(&path).unwrap();
+        let words: Vec<&str> = text.lines().filter_map(|line| line.rsplit(' ').next()).collect();
+        assert_eq!(words, ["broken", "next", "last"]);
+        assert_eq!(seen.borrow().written, text.len() as u64);
     }
 
     #[test]
