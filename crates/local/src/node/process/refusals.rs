@@ -1,6 +1,8 @@
 //! What a pod may ask for that a local process cannot have. All of it is refused by name before anything is started: a pod is never
 //! a way to gain more rights than the user who runs the node, and nothing is quietly left out that a workload counts on.
 
+use std::path::Path;
+
 use k8s_openapi::api::core::v1::{Capabilities, Container, PersistentVolume, PodSpec, Probe, Volume};
 
 use crate::controllers::storage::{PROVISIONED_BY, PROVISIONER};
@@ -48,6 +50,7 @@ pub(super) fn refused(spec: &PodSpec, container: &Container, own: &Identity) -> 
         .or_else(|| spec.volumes.iter().flatten().find_map(of_volume))
         .or_else(|| of_identity(spec, container, own))
         .or_else(|| of_rights(container))
+        .or_else(|| of_mounts(spec, container))
         .or_else(|| of_container(container))
         .or_else(|| of_probes(container))?;
     Some(impossible(&what))
@@ -77,7 +80,8 @@ pub(super) fn refused_volume(name: &str, volume: &PersistentVolume) -> Option<St
         "volumeMode",
     ];
     let fields = serde_json::to_value(&volume.spec).unwrap_or_default();
-    let source = fields.as_object().and_then(|fields| fields.keys().find(|key| !others.contains(&key.as_str())));
+    let source =
+        fields.as_object().and_then(|fields| fields.keys().find(|key| !others.contains(&key.as_str())));
     let source = source.map_or("no source", String::as_str);
     let own = volume.metadata.name.as_deref().unwrap_or_default();
     Some(impossible(&format!("volume {name:?}: persistentvolume {own:?} with {source}")))
@@ -117,6 +121,28 @@ fn of_volume(volume: &Volume) -> Option<String> {
     Some(match source {
         Some(source) => format!("volume {:?}: {source}", volume.name),
         None => format!("volume {:?} without a source", volume.name),
+    })
+}
+
+/// A mount is a link, and one inside another is written into the outer volume. In a claim it would outlive the pod, and be seen by
+/// all others that have the claim.
+fn of_mounts(spec: &PodSpec, container: &Container) -> Option<String> {
+    let is_claim = |name: &str| {
+        let volume = spec.volumes.iter().flatten().find(|volume| volume.name == name);
+        volume.is_some_and(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some())
+    };
+    let mounts = container.volume_mounts.as_deref().unwrap_or_default();
+    let claims = mounts.iter().filter(|mount| is_claim(&mount.name));
+    claims.into_iter().find_map(|outer| {
+        let below = |path: &str| {
+            let (path, outer) = (Path::new(path), Path::new(&outer.mount_path));
+            path != outer && path.starts_with(outer)
+        };
+        let inner = mounts.iter().find(|inner| below(&inner.mount_path))?;
+        Some(format!(
+            "container {:?}: mountPath {:?} inside {:?}, which is a claim,",
+            container.name, inner.mount_path, outer.mount_path
+        ))
     })
 }
 
@@ -267,6 +293,23 @@ mod tests {
             "livenessProbe": {"exec": {"command": ["true"]}},
         });
         assert_eq!(asked(pod, container), None);
+    }
+
+    #[test]
+    fn mounts_inside_a_claim_are_refused_and_no_others() {
+        let volumes = json!({"volumes": [
+            {"name": "data", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "tmp", "emptyDir": {}},
+        ]});
+        let mounts = |all: &[(&str, &str)]| {
+            let mount = |(name, path): &(&str, &str)| json!({"name": name, "mountPath": path});
+            let all: Vec<Value> = all.iter().map(mount).collect();
+            asked(volumes.clone(), json!({"volumeMounts": all}))
+        };
+        let refused = mounts(&[("tmp", "/data/x"), ("data", "/data/")]).unwrap();
+        let named = "container \"main\": mountPath \"/data/x\" inside \"/data/\", which is a claim, is not";
+        assert!(refused.starts_with(named), "{refused}");
+        assert_eq!(mounts(&[("data", "/data"), ("tmp", "/data-x")]), None);
+        assert_eq!(mounts(&[("tmp", "/tmp"), ("data", "/tmp/data")]), None);
     }
 
     #[test]
