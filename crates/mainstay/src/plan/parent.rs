@@ -24,6 +24,13 @@ pub(super) fn refusal(situation: &Situation<'_>, response: &SyncResponse) -> Opt
     if let Some(pointer) = response.cleared.iter().find(|pointer| !is_clearable(pointer)) {
         return Some(format!("{pointer}: it is not for the handler to take off its parent"));
     }
+    let (set, live) = (&response.parent, situation.parent_json);
+    if let Some(pointer) = response.cleared.iter().find(|pointer| is_set(set, pointer)) {
+        return Some(format!("{pointer}: it is set on the parent and taken off it at once"));
+    }
+    if let Some(pointer) = response.cleared.iter().find(|pointer| is_in_list(live, pointer)) {
+        return Some(format!("{pointer}: it is part of a list, which can only be set as a whole"));
+    }
     if response.parent.is_null() {
         return None;
     }
@@ -51,6 +58,29 @@ fn is_clearable(pointer: &str) -> bool {
     }
 }
 
+/// The names that a pointer consists of.
+fn names(pointer: &str) -> impl Iterator<Item = String> {
+    pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"))
+}
+
+/// Whether something is set where a pointer leads, or in its way: a value that has no fields.
+fn is_set(set: &Value, pointer: &str) -> bool {
+    let mut place = set;
+    for name in names(pointer) {
+        match place {
+            Value::Object(fields) => place = fields.get(&name).unwrap_or(&Value::Null),
+            other => return !other.is_null(),
+        }
+    }
+    !place.is_null()
+}
+
+/// Whether a pointer leads into a list. A patch cannot take items off one.
+fn is_in_list(live: &Value, pointer: &str) -> bool {
+    let ends = pointer.match_indices('/').map(|(end, _)| end);
+    ends.filter_map(|end| live.pointer(&pointer[..end])).any(Value::is_array)
+}
+
 /// Fields of the parent that are not as they should be: those that differ, and those that it should not have. One patch for both, so
 /// that whatever the operator has applied to the object as somebody's child stays as it is.
 pub(super) fn plan_fields(situation: &Situation<'_>, response: &SyncResponse, draft: &mut Draft) {
@@ -62,8 +92,8 @@ pub(super) fn plan_fields(situation: &Situation<'_>, response: &SyncResponse, dr
     for pointer in &response.cleared {
         if let Some(field) = without.pointer_mut(pointer).filter(|field| !field.is_null()) {
             *field = Value::Null;
-            let names = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"));
-            *names.fold(&mut patch, |place, name| &mut place[name]) = Value::Null;
+            // There is nothing on the way that has no fields: such answers are refused.
+            *names(pointer).fold(&mut patch, |place, name| &mut place[name]) = Value::Null;
         }
     }
     changes.extend(diff::difference(live, &without, situation.rules(kind), diff::Extent::WithoutStatus));

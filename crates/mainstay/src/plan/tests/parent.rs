@@ -88,6 +88,33 @@ fn what_is_not_the_handlers_cannot_be_taken_off_the_parent() {
 }
 
 #[test]
+fn a_field_cannot_be_taken_off_the_parent_where_one_is_set_or_in_a_list() {
+    let both =
+        |set: Value, pointer: &str| SyncResponse::new().with_parent(set).unwrap().clear_parent_field(pointer);
+    let there = || {
+        world(writing()).parent(|parent| parent["spec"] = json!({"old": {"part": 1}, "list": [{"part": 1}]}))
+    };
+    for set in [json!({"spec": 1}), json!({"spec": {"old": "x"}}), json!({"spec": {"old": {"part": 2}}})] {
+        check(
+            &there(),
+            both(set, "/spec/old/part"),
+            expect![[r#"
+                Shop.example.com/v1 ns/shop (generation 3)
+                  waiting: the handler's answer cannot be acted on: /spec/old/part: it is set on the parent and taken off it at once"#]],
+        );
+    }
+    check(
+        &there(),
+        SyncResponse::new().clear_parent_field("/spec/list/0/part"),
+        expect![[r#"
+            Shop.example.com/v1 ns/shop (generation 3)
+              waiting: the handler's answer cannot be acted on: /spec/list/0/part: it is part of a list, which can only be set as a whole"#]],
+    );
+    let beside = both(json!({"spec": {"old": {"other": 2}}}), "/spec/old/part");
+    assert_eq!(there().plan(&beside).steps[0].body.value["spec"], json!({"old": {"other": 2, "part": null}}));
+}
+
+#[test]
 fn a_controller_that_does_not_say_so_cannot_write_its_parents() {
     let answers = [
         SyncResponse::new().delete_parent(),
