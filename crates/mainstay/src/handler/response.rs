@@ -129,8 +129,8 @@ impl SyncResponse {
     }
 
     /// Sets an annotation of the parent along with its status, by the status subresource: this makes no new generation, where a change
-    /// of an annotation would. Kinds that are defined by a CRD do not take it; Deployments do. It is written only together with a
-    /// status, and goes when it is no longer named.
+    /// of an annotation would. Kinds that are defined by a CRD do not take it; Deployments do. Where the server drops it, it is
+    /// not sent again. It is written only together with a status, and goes when it is no longer named.
     pub fn with_status_annotation(mut self, name: &str, value: &str) -> Self {
         self.annotations.insert(name.to_owned(), value.into());
         self

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Action, Body, Memory, Plan, Precondition, RECONCILED, Reason, Situation, Step, Waiting};
 use crate::controller::ProblemCondition;
-use crate::diff::{self, CONDITIONS_GENERATION, Change, Extent, Learned, Rules};
+use crate::diff::{self, CONDITIONS_GENERATION, Change, Extent, Rules};
 use crate::handler::SyncResponse;
 use crate::snapshot::Snapshot;
 
@@ -59,7 +59,8 @@ pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
     let mut changes = diff::compare(&wrap(&desired), &wrap(live), of.rules, learned);
     if !of.annotations.is_empty() {
         let annotated = json!({"metadata": {"annotations": of.annotations}});
-        changes.extend(diff::compare(&annotated, of.parent_json, of.rules, &Learned::nothing()));
+        // Most servers drop annotations that come with a status; those would be written for ever, if that were not learned.
+        changes.extend(diff::compare(&annotated, of.parent_json, of.rules, learned));
     }
     if changes.is_empty() {
         // The status is ours alone, so what is there and not desired goes too, unless the server was seen to keep it.

@@ -156,3 +156,23 @@ fn a_kind_may_have_a_condition_of_its_own_for_problems() {
     let over = world(telling()).made(map("a", json!({}))).parent(|parent| parent["status"] = known);
     assert_eq!(over.plan(&response).steps[0].body.value["status"].get("conditions"), None);
 }
+
+#[test]
+fn annotations_that_the_server_drops_are_written_once() {
+    let response = with_status(json!({"phase": "Up"})).with_status_annotation("example.com/revision", "2");
+    for there in [json!({}), json!({"metadata": {"annotations": {"other": "x"}}})] {
+        let mut world = world(apply()).parent(|parent| {
+            if let Some(annotations) = there.pointer("/metadata/annotations") {
+                parent["metadata"]["annotations"] = annotations.clone();
+            }
+        });
+        let sent = world.plan(&response).steps[0].body.value.clone();
+        world.parent["status"] = sent["status"].clone();
+        let rules = crate::diff::Rules::unknown();
+        let learned = crate::diff::Learned::from_response(&sent, &world.parent, &rules);
+        world.memory.learned.insert("parent".into(), learned);
+        assert!(world.plan(&response).is_settled(), "{there}");
+        world.parent["metadata"]["annotations"] = json!({"example.com/revision": "1"});
+        assert!(!world.plan(&response).is_settled(), "somebody has set another value");
+    }
+}
