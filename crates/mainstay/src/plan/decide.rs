@@ -1,6 +1,6 @@
 //! From a handler's answer to a plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
@@ -193,7 +193,7 @@ impl Situation<'_> {
     }
 
     /// Children that exist and are not desired.
-    fn plan_deletions(&self, kept: &[ObjectRef], draft: &mut Draft) {
+    fn plan_deletions(&self, kept: &BTreeSet<ObjectRef>, draft: &mut Draft) {
         for (kind, objects) in &self.snapshot.children {
             if self.controller.child(kind).is_some_and(|child| child.unowned) {
                 continue;
@@ -215,8 +215,8 @@ impl Situation<'_> {
         delete_others: bool,
         draft: &mut Draft,
     ) {
-        let mut kept: Vec<_> = wanted.iter().map(|child| child.object.clone()).collect();
-        kept.extend_from_slice(released);
+        let mut kept: BTreeSet<_> = wanted.iter().map(|child| child.object.clone()).collect();
+        kept.extend(released.iter().cloned());
         if self.controller.rolls() {
             self.plan_all_revisions(draft);
         }
