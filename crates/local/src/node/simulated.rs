@@ -119,9 +119,9 @@ pub fn log(pod: &Pod, container: &str, rules: &Rules) -> Option<String> {
 /// The address of a simulated pod, which follows from its name.
 pub(super) fn address(namespace: &str, name: &str) -> String {
     let hash = u64::from_str_radix(&content_hash(&json!([namespace, name])), 16).unwrap_or_default();
-    let [a, b, ..] = hash.to_be_bytes();
-    // The first address of a network and the last are nobody's.
-    format!("10.244.{a}.{}", b.clamp(1, 254))
+    let [a, b, c, ..] = hash.to_be_bytes();
+    // The upper half of 10.0.0.0/8, so that two pods hardly ever have one address.
+    format!("10.{}.{b}.{c}", 128 | a)
 }
 
 /// How a container behaves, in full.
