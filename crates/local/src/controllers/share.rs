@@ -15,9 +15,9 @@ pub(super) fn share(value: &IntOrString, total: i32, round: Round) -> i32 {
         IntOrString::Int(count) => return *count,
         IntOrString::String(text) => text.strip_suffix('%').and_then(|text| text.parse::<i64>().ok()),
     };
-    let whole = percent.unwrap_or(0) * i64::from(total);
+    let whole = percent.unwrap_or(0).saturating_mul(total.into());
     let count = match round {
-        Round::Up => (whole + 99).div_euclid(100),
+        Round::Up => whole.saturating_add(99).div_euclid(100),
         Round::Down => whole.div_euclid(100),
     };
     i32::try_from(count).unwrap_or(i32::MAX)

@@ -1,7 +1,8 @@
 //! How far a rollout may go: how many pods there may be too many, and too few.
 
 use k8s_openapi::api::apps::v1::DeploymentSpec;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::controllers::share::{Round, share};
 
 /// What a Deployment wants, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +28,10 @@ impl Wish {
             return Self { replicas, rolls, surge: 0, unavailable: 0 };
         }
         let rolling = strategy.and_then(|strategy| strategy.rolling_update.as_ref());
-        let surge = resolve(rolling.and_then(|rolling| rolling.max_surge.as_ref()), replicas, Rounded::Up);
-        let unavailable =
-            resolve(rolling.and_then(|rolling| rolling.max_unavailable.as_ref()), replicas, Rounded::Down);
+        let surge = rolling.and_then(|rolling| rolling.max_surge.as_ref());
+        let surge = surge.map_or(0, |surge| share(surge, replicas, Round::Up));
+        let unavailable = rolling.and_then(|rolling| rolling.max_unavailable.as_ref());
+        let unavailable = unavailable.map_or(0, |unavailable| share(unavailable, replicas, Round::Down));
         let unavailable = if surge == 0 && unavailable == 0 { 1 } else { unavailable };
         Self { replicas, rolls, surge, unavailable: unavailable.min(replicas) }
     }
@@ -43,22 +45,4 @@ impl Wish {
     pub(super) fn least(&self) -> i32 {
         self.replicas - self.unavailable
     }
-}
-
-#[derive(Clone, Copy)]
-enum Rounded {
-    Up,
-    Down,
-}
-
-fn resolve(given: Option<&IntOrString>, replicas: i32, rounded: Rounded) -> i32 {
-    let percent = match given {
-        None => return 0,
-        Some(IntOrString::Int(count)) => return *count,
-        // The server has seen to it that it is a percentage.
-        Some(IntOrString::String(text)) => text.strip_suffix('%').and_then(|text| text.parse::<i64>().ok()),
-    };
-    let hundredths = percent.unwrap_or(0).saturating_mul(replicas.into());
-    let up = matches!(rounded, Rounded::Up) && hundredths % 100 != 0;
-    i32::try_from(hundredths / 100 + i64::from(up)).unwrap_or(i32::MAX)
 }
