@@ -29,12 +29,12 @@ use crate::node::rules::{Glob, Rules};
 use crate::node::{self, Node, simulated};
 use crate::{controllers, scheduler};
 
+pub use crate::controllers::storage::PROVISIONER;
+
 /// The name of the only node.
 pub const NODE: &str = "local";
 /// The images of this project: they run the program that the cluster is told of.
 pub const OWN_IMAGES: &str = "mainstay:*";
-/// What provides volumes, by the name that storage classes use.
-pub const PROVISIONER: &str = "mainstay.dev/local";
 
 const ADDRESS: &str = "127.0.0.1";
 /// How long processes have to end when the cluster does.
