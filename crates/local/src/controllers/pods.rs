@@ -209,7 +209,9 @@ pub(super) fn free_names_of<'a>(
     taken: &'a BTreeSet<String>,
 ) -> impl Iterator<Item = String> + 'a {
     let hashes = (0_u64..).map(move |number| content_hash(&json!([salt, prefix, number])));
-    hashes.map(move |hash| format!("{prefix}{}", suffix(&hash))).filter(|name| !taken.contains(name))
+    let names = hashes.map(move |hash| format!("{prefix}{}", suffix(&hash)));
+    let mut given = BTreeSet::new();
+    names.filter(move |name| !taken.contains(name) && given.insert(name.clone()))
 }
 
 /// Five letters and digits that make no words, from a hash in hexadecimal.

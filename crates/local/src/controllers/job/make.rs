@@ -1,6 +1,6 @@
 //! New pods of a Job.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod};
@@ -17,17 +17,20 @@ const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 
 /// The pods to be made, under names that are not taken.
 pub(super) fn new_pods(job: &Job, new: &[NewPod], taken: &BTreeSet<String>) -> Vec<Pod> {
-    let mut taken = taken.clone();
-    let mut made = Vec::new();
-    for pod in new {
-        let prefix = prefix(&job.name_any(), pod.index);
-        // Another Job of this name, before or after, has other pods.
-        let salt = job.uid().unwrap_or_default();
-        let Some(name) = pods::free_names_of(&salt, &prefix, &taken).next() else { continue };
-        made.extend(new_pod(job, pod, &name, &prefix));
-        taken.insert(name);
-    }
-    made
+    // Another Job of this name, before or after, has other pods.
+    let salt = job.uid().unwrap_or_default();
+    let prefixes: BTreeMap<_, _> =
+        new.iter().map(|pod| (pod.index, prefix(&job.name_any(), pod.index))).collect();
+    let names = prefixes.iter().map(|(index, prefix)| {
+        let free = pods::free_names_of(&salt, prefix, taken);
+        (*index, (prefix, free))
+    });
+    let mut names: BTreeMap<_, _> = names.collect();
+    let made = new.iter().filter_map(|pod| {
+        let (prefix, names) = names.get_mut(&pod.index)?;
+        new_pod(job, pod, &names.next()?, prefix)
+    });
+    made.collect()
 }
 
 /// What names of pods begin with.

@@ -12,7 +12,7 @@ mod order;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -88,10 +88,10 @@ fn decide(
         all if all == active.len() => active.iter().collect(),
         some => order::first_to_go(active, some, &neighbours(request, set)?, request.now()),
     };
-    let leaving: Vec<String> = leaving.into_iter().map(Pod::name_any).collect();
-    for name in &leaving {
+    for name in leaving.iter().map(|pod| pod.name_any()) {
         response = response.with_event(Event::normal("SuccessfulDelete", &format!("Deleted pod: {name}")));
     }
+    let leaving: BTreeSet<String> = leaving.into_iter().map(Pod::name_any).collect();
     let staying =
         claimed.own.iter().filter(|pod| !pods::is_going(*pod) && !leaving.contains(&pod.name_any()));
     let adopted = claimed.free.iter().filter(|pod| pods::is_active(pod));
