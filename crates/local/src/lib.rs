@@ -16,3 +16,4 @@ pub mod controllers;
 mod fit;
 pub mod node;
 pub mod scheduler;
+mod time;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodCondition, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::Resource;
 use kube::{ResourceExt as _, core::ObjectMeta};
 use mainstay::diff::content_hash;
@@ -232,11 +232,6 @@ pub(super) fn template_hash(template: &PodTemplateSpec) -> String {
     // A template is plain data; it always serialises.
     let hash = content_hash(&serde_json::to_value(template).unwrap_or_default());
     hash[..10].to_owned()
-}
-
-/// A time as objects have it: in whole seconds.
-pub(super) fn time(now: Timestamp) -> Time {
-    Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
 }
 
 /// How many, as statuses have it.

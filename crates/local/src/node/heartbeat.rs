@@ -17,8 +17,9 @@ use kube::api::{Api, Patch, PatchParams};
 use mainstay::{Controller, Error, OperatorBuilder, SyncRequest, SyncResponse};
 use serde_json::{Value, json};
 
-use super::lifecycle::{left, whole_seconds};
+use super::lifecycle::left;
 use super::{NAME, repetition};
+use crate::time::whole_seconds;
 
 const LEASES: &str = "kube-node-lease";
 const LEASE_SECONDS: i32 = 40;

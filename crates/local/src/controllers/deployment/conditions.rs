@@ -15,7 +15,7 @@ use super::annotations;
 use super::limits::Wish;
 use super::sets::Revisions;
 use super::status::Progress;
-use crate::controllers::pods;
+use crate::time::whole_seconds;
 
 const AVAILABLE: &str = "Available";
 const PROGRESSING: &str = "Progressing";
@@ -106,7 +106,7 @@ impl Conditions {
     }
 
     fn replace(&mut self, type_: &str, status: &str, reason: &str, message: &str, now: Timestamp) {
-        let now = Some(pods::time(now));
+        let now = Some(whole_seconds(now));
         let since = self.get(type_).filter(|known| known.status == status);
         let since = since.map_or_else(|| now.clone(), |known| known.last_transition_time.clone());
         self.remove(type_);

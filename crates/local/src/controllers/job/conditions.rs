@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 
-use crate::controllers::pods::time;
+use crate::time::whole_seconds;
 
 /// It is finished, well.
 pub(in crate::controllers) const COMPLETE: &str = "Complete";
@@ -42,8 +42,8 @@ pub(super) fn set(
         status: if holds { "True" } else { "False" }.to_owned(),
         reason: Some(reason.to_owned()),
         message: Some(message.to_owned()),
-        last_probe_time: Some(time(now)),
-        last_transition_time: Some(time(now)),
+        last_probe_time: Some(whole_seconds(now)),
+        last_transition_time: Some(whole_seconds(now)),
     };
     let conditions = status.conditions.get_or_insert_default();
     match conditions.iter_mut().find(|known| known.type_ == type_) {

@@ -21,7 +21,8 @@ use super::manage::{NewPod, manage, waiting_for_another};
 use super::members::{Member, Stage, Terms};
 use super::policy::{Verdict, success};
 use super::tally::{End, Ending, Forecast, Tally};
-use crate::controllers::pods::{count, time, unless_zero};
+use crate::controllers::pods::{count, unless_zero};
+use crate::time::whole_seconds;
 
 /// What is done about a Job.
 #[derive(Debug, Default)]
@@ -151,7 +152,7 @@ fn is_complete(terms: &Terms<'_>, forecast: &Forecast) -> bool {
 fn started(status: &JobStatus, terms: &Terms<'_>, now: Timestamp) -> Option<Timestamp> {
     let resumes = conditions::is_true(status, SUSPENDED).is_some();
     let known = status.start_time.as_ref().map(|start| start.0).filter(|_| !resumes);
-    (!terms.is_suspended).then(|| known.unwrap_or_else(|| time(now).0))
+    (!terms.is_suspended).then(|| known.unwrap_or_else(|| whole_seconds(now).0))
 }
 
 /// How long it may still be active; zero if no longer.
@@ -218,7 +219,7 @@ fn conclude(
     };
     let never_starts = terms.is_suspended && terms.completions == Some(0);
     if status.start_time.is_none() && !never_starts {
-        status.start_time = Some(time(now));
+        status.start_time = Some(whole_seconds(now));
     }
     let (interim, last) = match end {
         End::Success => (SUCCESS_CRITERIA_MET, COMPLETE),
@@ -231,7 +232,7 @@ fn conclude(
     conditions::set(status, last, true, &reason, &message, now);
     if end == End::Success {
         // A clock that was set back does not make it end before it began.
-        status.completion_time = Some(time(now)).max(status.start_time.clone());
+        status.completion_time = Some(whole_seconds(now)).max(status.start_time.clone());
         let too_many = terms.completions.is_some_and(|completions| tally.succeeded > completions);
         if too_many {
             let message = "Too many succeeded pods running after completion count reached";

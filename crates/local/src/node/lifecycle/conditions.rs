@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition, PodStatus};
 
 use super::containers::{Container, Role};
-use super::whole_seconds;
+use crate::time::whole_seconds;
 
 /// Set by the node.
 const OWN: [&str; 5] =

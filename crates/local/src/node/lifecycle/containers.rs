@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::super::runtime::Observed;
-use super::whole_seconds;
+use crate::time::whole_seconds;
 
 /// The exit code of a container of whose end nothing is known.
 const LOST_CODE: i32 = 137;

@@ -32,7 +32,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use self::containers::{Container, Standing};
 pub(super) use self::events::events;
 pub(super) use self::next::{Start, Stop, stopping};
-pub(super) use self::time::{after, left, whole_seconds};
+pub(super) use self::time::{after, left};
 use super::runtime::{CannotStart, Observed};
 
 /// All that a decision rests on.

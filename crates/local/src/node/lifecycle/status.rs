@@ -8,7 +8,8 @@ use k8s_openapi::api::core::v1::{
 use super::super::runtime::CannotStart;
 use super::containers::{Container, End, Role, Standing, container_id, lost};
 use super::next::{Start, Stop};
-use super::{Situation, backoff, conditions, left, phase, whole_seconds};
+use super::{Situation, backoff, conditions, left, phase};
+use crate::time::whole_seconds;
 
 /// What the status of every container depends on.
 struct Scene<'a> {

@@ -1,14 +1,8 @@
-//! Times as objects have them.
+//! How long it is until something is due.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-
-/// A time in whole seconds.
-pub(in super::super) fn whole_seconds(time: Timestamp) -> Time {
-    Time(Timestamp::from_second(time.as_second()).unwrap_or(time))
-}
 
 /// How long it is until a time; `None` if it is there.
 pub(in super::super) fn left(due: Timestamp, now: Timestamp) -> Option<Duration> {
