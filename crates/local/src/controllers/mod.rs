@@ -9,7 +9,7 @@ mod deployment;
 mod endpoints;
 mod job;
 mod orphans;
-mod pods;
+pub(crate) mod pods;
 mod replica_set;
 mod revisions;
 mod share;

@@ -109,8 +109,13 @@ pub(super) fn phase(pod: &Pod) -> &str {
 }
 
 /// Whether all of its containers have ended for good.
-pub(super) fn has_ended(pod: &Pod) -> bool {
-    matches!(phase(pod), "Succeeded" | "Failed")
+pub(crate) fn has_ended(pod: &Pod) -> bool {
+    is_end(phase(pod))
+}
+
+/// Whether a pod in this phase stays in it.
+pub(crate) fn is_end(phase: &str) -> bool {
+    matches!(phase, "Succeeded" | "Failed")
 }
 
 /// Neither ended nor about to go.

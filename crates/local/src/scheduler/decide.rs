@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::ResourceExt as _;
 
+use super::placed::Placed;
 use super::resources::{Amounts, PODS, allocatable, lacking, requests, used};
 use crate::controllers::storage::{
     BIND_COMPLETED, SELECTED_NODE, Storage, annotation, waits_for_pod, would_be_served_on,
@@ -19,8 +20,8 @@ use crate::fit;
 #[derive(Debug, Clone, Default)]
 pub(super) struct World {
     pub(super) nodes: Vec<Node>,
-    /// Of all namespaces.
-    pub(super) pods: Vec<Pod>,
+    /// Those of all namespaces that have a node.
+    pub(super) pods: Vec<Placed>,
     /// The claims that the pod names; `None` for those that there are not.
     pub(super) claims: BTreeMap<String, Option<PersistentVolumeClaim>>,
     pub(super) volumes: Vec<PersistentVolume>,
@@ -194,7 +195,7 @@ fn left(wanted: &Amounts, allocatable: &Amounts, used: &Amounts) -> i128 {
 }
 
 /// Whether a node has room for a pod beside these.
-pub(super) fn has_room(pod: &Pod, world: &World, node: &str, there: &[Pod]) -> bool {
+pub(super) fn has_room(pod: &Pod, world: &World, node: &str, there: &[Placed]) -> bool {
     let Some(known) = world.nodes.iter().find(|known| known.name_any() == node) else { return false };
     let spec = pod.spec.clone().unwrap_or_default();
     let others = there.iter().filter(|other| other.metadata.uid != pod.metadata.uid);

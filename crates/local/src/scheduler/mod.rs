@@ -18,6 +18,7 @@
 //! volumes per node, `ReadWriteOncePod`, dynamic resources, extenders, profiles. Pods with other schedulers' names are theirs.
 
 mod decide;
+mod placed;
 mod resources;
 #[cfg(test)]
 mod tests;
@@ -28,15 +29,17 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod, PodCondition};
 use k8s_openapi::api::storage::v1::StorageClass;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use mainstay::events::Event;
 use mainstay::{Controller, Error, OperatorBuilder, SyncRequest, SyncResponse};
 use serde_json::{Value, json};
 
+use crate::controllers::pods::has_ended;
 use crate::controllers::storage::SELECTED_NODE;
+use crate::time::whole_seconds;
 use decide::{Decision, World, decide};
+use placed::Placed;
 
 /// The operator's name, and its field manager.
 pub const NAME: &str = "mainstay-scheduler";
@@ -77,18 +80,18 @@ async fn sync(request: SyncRequest, client: Client) -> Result<SyncResponse, Erro
 /// Whether a pod is to be placed by this scheduler, now. One that is gated says so since it was made.
 fn is_waiting(pod: &Pod) -> bool {
     let Some(spec) = &pod.spec else { return false };
-    let has_ended = pod.status.as_ref().is_some_and(resources::has_ended);
     spec.node_name.as_deref().unwrap_or_default().is_empty()
         && spec.scheduler_name.as_deref().unwrap_or(SCHEDULER) == SCHEDULER
         && spec.scheduling_gates.as_deref().unwrap_or_default().is_empty()
         && pod.metadata.deletion_timestamp.is_none()
-        && !has_ended
+        && !has_ended(pod)
 }
 
 /// All that a decision looks at.
 fn observe(request: &SyncRequest, pod: &Pod) -> Result<World, Error> {
-    let mut world =
-        World { nodes: request.select("")?, pods: request.select_everywhere("")?, ..World::default() };
+    let mut pods: Vec<Placed> = request.select_everywhere("")?;
+    pods.retain(|pod| pod.node().is_some());
+    let mut world = World { nodes: request.select("")?, pods, ..World::default() };
     for name in decide::claim_names(pod) {
         let claim: Option<PersistentVolumeClaim> = request.get(&name)?;
         world.claims.insert(name, claim);
@@ -110,7 +113,7 @@ struct Server<'a> {
 impl Server<'_> {
     async fn bind(&self, world: &World, node: &str) -> Result<SyncResponse, Error> {
         let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
-        let pods: Api<Pod> = Api::all(self.client.clone());
+        let pods: Api<Placed> = Api::all(self.client.clone());
         let Some(there) = carry_out(pods.list(&on_node)).await? else { return Ok(again()) };
         if !decide::has_room(self.pod, world, node, &there.items) {
             return Ok(again());
@@ -172,8 +175,7 @@ fn refusal(pod: &Pod, message: &str, now: Timestamp) -> Option<PodCondition> {
         status: "False".to_owned(),
         reason: Some("Unschedulable".to_owned()),
         message: Some(message.to_owned()),
-        last_transition_time: since
-            .or_else(|| Some(Time(Timestamp::from_second(now.as_second()).unwrap_or(now)))),
+        last_transition_time: since.or_else(|| Some(whole_seconds(now))),
         last_probe_time: None,
         observed_generation: pod.metadata.generation,
     };

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{Node, PodSpec};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use mainstay::diff::quantity_in_billionths;
+
+use super::placed::{Container, Needs, Placed};
 
 /// How much of each resource, in billionths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,16 +50,15 @@ impl Amounts {
     }
 }
 
-/// Whether a pod has ended, and needs nothing any more.
-pub(super) fn has_ended(status: &PodStatus) -> bool {
-    matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"))
-}
-
 /// What a pod asks for, itself included: all that its containers ask for at once, or more if it needs more to start.
 ///
 /// An init container runs beside the sidecars that were started before it. What is asked for the pod as a whole takes the place of what
 /// its containers ask for; what it takes to run a pod at all is added in the end.
 pub(super) fn requests(spec: &PodSpec) -> Amounts {
+    of_needs(&Needs::from(spec))
+}
+
+fn of_needs(spec: &Needs) -> Amounts {
     let mut running = Amounts::default();
     for container in &spec.containers {
         running.add(&of_container(container));
@@ -97,12 +98,11 @@ pub(super) fn allocatable(node: &Node) -> Amounts {
 }
 
 /// What the pods of a node ask for. Those that have ended ask for nothing; those that are going still do.
-pub(super) fn used<'a>(node: &str, pods: impl IntoIterator<Item = &'a Pod>) -> Amounts {
+pub(super) fn used<'a>(node: &str, pods: impl IntoIterator<Item = &'a Placed>) -> Amounts {
     let mut used = Amounts::default();
     for pod in pods {
-        let Some(spec) = &pod.spec else { continue };
-        if spec.node_name.as_deref() == Some(node) && !pod.status.as_ref().is_some_and(has_ended) {
-            used.add(&requests(spec));
+        if pod.node() == Some(node) && !pod.has_ended() {
+            used.add(&of_needs(&pod.spec));
         }
     }
     used

@@ -34,8 +34,13 @@ fn pod(name: &str, cpu: &str, more: &Value) -> Pod {
     .unwrap()
 }
 
+fn placed(pod: &Pod) -> Placed {
+    from_value(json!(pod)).unwrap()
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "written in place")]
 fn world(nodes: Vec<Node>, pods: Vec<Pod>) -> World {
-    World { nodes, pods, ..World::default() }
+    World { nodes, pods: pods.iter().map(placed).collect(), ..World::default() }
 }
 
 #[track_caller]
@@ -279,28 +284,28 @@ proptest! {
     ) {
         let nodes: Vec<_> =
             sizes.iter().enumerate().map(|(index, cpu)| node(&format!("n{index}"), &format!("{cpu}m"), &json!({}))).collect();
-        let mut placed = Vec::new();
+        let mut there: Vec<Placed> = Vec::new();
         for (index, cpu) in cpus.iter().enumerate() {
             let mut new = pod(&format!("p{index}"), &format!("{cpu}m"), &json!({}));
-            let here = world(nodes.clone(), placed.clone());
+            let here = World { nodes: nodes.clone(), pods: there.clone(), ..World::default() };
             match decide(&new, &here) {
                 Decision::Bind(node) => {
-                    prop_assert!(decide::has_room(&new, &here, &node, &placed));
+                    prop_assert!(decide::has_room(&new, &here, &node, &there));
                     new.spec.as_mut().unwrap().node_name = Some(node);
-                    placed.push(new);
+                    there.push(placed(&new));
                 }
                 Decision::Unschedulable(message) => {
                     let beginning = format!("0/{} nodes are available: ", sizes.len());
                     prop_assert!(message.starts_with(&beginning), "{}", message);
                     for node in &nodes {
-                        prop_assert!(!decide::has_room(&new, &here, &node.name_any(), &placed));
+                        prop_assert!(!decide::has_room(&new, &here, &node.name_any(), &there));
                     }
                 }
                 Decision::Await { .. } => prop_assert!(false, "it has no claims"),
             }
         }
         for node in &nodes {
-            let all = used(&node.name_any(), &placed);
+            let all = used(&node.name_any(), &there);
             prop_assert!(lacking(&all, &allocatable(node), &Amounts::default()).is_empty());
         }
     }
