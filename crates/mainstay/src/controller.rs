@@ -108,7 +108,7 @@ impl Controller {
 
     /// Whether parents carry a finalizer: something has to be done before they go.
     pub(crate) fn needs_finalizer(&self) -> bool {
-        self.finalize.is_some() || self.children.iter().any(|child| child.orphan)
+        self.finalize.is_some() || self.children.iter().any(|child| child.bond == Bond::Orphaned)
     }
 
     /// Whether a child kind is rolled.
@@ -287,10 +287,20 @@ pub struct ChildKind {
     pub(crate) strategy: Strategy,
     pub(crate) recreate_immutable: bool,
     pub(crate) adopt: Option<Adopt>,
-    pub(crate) orphan: bool,
+    pub(crate) bond: Bond,
     pub(crate) metadata_only: bool,
-    pub(crate) unowned: bool,
     pub(crate) prune: Vec<String>,
+}
+
+/// What ties children to their parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bond {
+    /// They are its own, and go with it.
+    Owned,
+    /// They are its own, and are released when it goes.
+    Orphaned,
+    /// Nothing: it only has them made.
+    Unowned,
 }
 
 /// From a parent, the selector of those objects that it may adopt.
@@ -313,9 +323,8 @@ impl ChildKind {
             strategy: Strategy::Apply,
             recreate_immutable: false,
             adopt: None,
-            orphan: false,
+            bond: Bond::Owned,
             metadata_only: false,
-            unowned: false,
             prune: Vec::new(),
         }
     }
@@ -342,7 +351,7 @@ impl ChildKind {
 
     /// Leaves these children in place when their parent is deleted: they are released instead. Puts a finalizer on parents.
     pub fn orphan_on_delete(mut self) -> Self {
-        self.orphan = true;
+        self.bond = Bond::Orphaned;
         self
     }
 
@@ -350,7 +359,7 @@ impl ChildKind {
     /// outlive the parent. A namespaced parent can have cluster-scoped ones. The handler [asks](crate::SyncRequest::get) for
     /// them to see them.
     pub fn unowned(mut self) -> Self {
-        self.unowned = true;
+        self.bond = Bond::Unowned;
         self
     }
 

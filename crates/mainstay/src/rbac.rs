@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::controller::{ChildKind, Controller, Strategy};
+use crate::controller::{Bond, ChildKind, Controller, Strategy};
 use crate::kind::{Kind, Scope};
 use crate::plan::revision_kind;
 use crate::webhook::WebhookPermissions;
@@ -114,7 +114,7 @@ impl Rbac {
 
     fn allow_child(&mut self, child: &ChildKind) {
         // An apply that creates needs both verbs.
-        if child.unowned {
+        if child.bond == Bond::Unowned {
             self.allow_kind(&child.kind, &["get", "list", "watch", "create", "patch"]);
             return;
         }

@@ -141,9 +141,9 @@ fn is_told(kind: &str, path: &str) -> bool {
     if path.contains("kube-api-access") {
         return false;
     }
-    let last = |field: &&str| path.split(['.', '[']).any(|part| part == *field);
+    let last = |field: &str| path.split(['.', '[']).any(|part| part == field);
     !(matches!(kind, "Pod" | "ReplicaSet" | "Job" | "ControllerRevision")
-        && DEFAULTS.iter().any(|field| last(&field)))
+        && DEFAULTS.iter().any(|field| last(field)))
 }
 
 /// Every value that is not a map or a list of maps, by its path.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::Situation;
-use crate::controller::ChildKind;
+use crate::controller::{Bond, ChildKind};
 use crate::diff::{self, Desired};
 use crate::kind::{Key, ObjectRef, Scope};
 
@@ -57,7 +57,7 @@ fn read_child(child: &Value, situation: &Situation<'_>) -> Result<Wanted, String
     let object = ObjectRef { kind: config.kind.clone(), key };
     let mut value = child.clone();
     complete(&mut value, &object);
-    if config.unowned {
+    if config.bond == Bond::Unowned {
         diff::drop_nulls(&mut value);
         return Ok(Wanted { object, value, hash: String::new(), only_named });
     }
@@ -92,7 +92,7 @@ fn read_key(
     let own = situation.snapshot.parent.key().namespace();
     match (kind.scope(), own, text("namespace")) {
         (Scope::Cluster, None, None) => Ok(Key::cluster(name)),
-        (Scope::Cluster, Some(_), None) if config.unowned => Ok(Key::cluster(name)),
+        (Scope::Cluster, Some(_), None) if config.bond == Bond::Unowned => Ok(Key::cluster(name)),
         (Scope::Cluster, None, Some(_)) => Err(format!("metadata.namespace: {kind} is cluster-scoped")),
         (Scope::Cluster, Some(_), _) => Err(format!(
             "{kind} is cluster-scoped, and a namespaced parent cannot own it; make the parent cluster-scoped"

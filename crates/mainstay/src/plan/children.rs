@@ -8,7 +8,7 @@ use super::answer::Wanted;
 use super::rolling::{Member, plan_rolling};
 use super::{Action, Body, Precondition, Reason, Situation, Step, Waiting};
 use crate::cache::{Object, Selector};
-use crate::controller::{ChildKind, Strategy};
+use crate::controller::{Bond, ChildKind, Strategy};
 use crate::diff::{self, APPLIED, Change};
 
 /// Steps and waits, as they come up.
@@ -106,7 +106,7 @@ pub(super) fn settle(wanted: Wanted, standing: Standing, draft: &mut Draft) {
 
 /// How a child stands.
 fn standing(wanted: &Wanted, config: &ChildKind, situation: &Situation<'_>) -> Standing {
-    if config.unowned {
+    if config.bond == Bond::Unowned {
         let there =
             situation.strangers.contains_key(&wanted.object) || situation.child(&wanted.object).is_some();
         return if there { Standing::Same } else { Standing::Missing };

@@ -14,7 +14,7 @@ use super::revisions::{plan_revisions, revision_kind};
 use super::status::{StatusOf, plan_status};
 use super::{Action, Body, Plan, Precondition, Reason, Step, Waiting};
 use crate::cache::Object;
-use crate::controller::{Controller, Strategy};
+use crate::controller::{Bond, Controller, Strategy};
 use crate::diff::{APPLIED, Learned, Rules};
 use crate::handler::{Finalized, SyncResponse};
 use crate::kind::{Kind, ObjectRef};
@@ -195,7 +195,7 @@ impl Situation<'_> {
     /// Children that exist and are not desired.
     fn plan_deletions(&self, kept: &BTreeSet<ObjectRef>, draft: &mut Draft) {
         for (kind, objects) in &self.snapshot.children {
-            if self.controller.child(kind).is_some_and(|child| child.unowned) {
+            if self.controller.child(kind).is_some_and(|child| child.bond == Bond::Unowned) {
                 continue;
             }
             for live in objects {
@@ -285,7 +285,8 @@ pub(crate) fn decide_finalized(situation: &Situation<'_>, finalized: &Finalized)
             let mut plan = situation.plan();
             let uid = situation.snapshot.parent.uid();
             for (kind, objects) in &situation.snapshot.children {
-                let orphan = situation.controller.child(kind).is_some_and(|child| child.orphan);
+                let orphan =
+                    situation.controller.child(kind).is_some_and(|child| child.bond == Bond::Orphaned);
                 for live in objects.iter().filter(|live| orphan && !live.is_deleting()) {
                     plan.steps.push(release(
                         ObjectRef { kind: kind.clone(), key: live.key().clone() },

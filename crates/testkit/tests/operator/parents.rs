@@ -149,6 +149,7 @@ async fn what_is_unowned_is_made_once_and_outlives_the_parent() {
 }
 
 /// Ends pods that have been told to go, as a node does.
+#[expect(clippy::unnecessary_wraps, reason = "it is a handler")]
 fn end(request: &SyncRequest) -> Result<SyncResponse, Error> {
     let response = SyncResponse::new();
     Ok(if request.is_deleting() { response.end_parent() } else { response })

@@ -100,7 +100,7 @@ impl Conditions {
     fn set(&mut self, type_: &str, status: &str, reason: &str, message: &str, now: Timestamp) {
         let same =
             |known: &&DeploymentCondition| known.status == status && known.reason.as_deref() == Some(reason);
-        if self.get(type_).filter(same).is_none() {
+        if self.get(type_).as_ref().is_none_or(|known| !same(known)) {
             self.replace(type_, status, reason, message, now);
         }
     }

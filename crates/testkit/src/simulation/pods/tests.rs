@@ -26,10 +26,9 @@ fn check(script: Script, expected: &Expect) {
     assert!(run.remains.violations.is_empty(), "{}\n{:#?}", run.remains.trace, run.remains.violations);
     let is_told = |resource: &str| matches!(resource, "pods" | "persistentvolumeclaims");
     let told = run.end.objects().filter(|(place, _)| is_told(&place.resource));
-    let lines: String = told
-        .map(|(place, object)| format!("{} {}: {}\n", place.resource, place.name, object["status"]["phase"]))
-        .collect();
-    expected.assert_eq(&lines);
+    let lines = told
+        .map(|(place, object)| format!("{} {}: {}\n", place.resource, place.name, object["status"]["phase"]));
+    expected.assert_eq(&lines.collect::<Vec<_>>().concat());
 }
 
 #[test]

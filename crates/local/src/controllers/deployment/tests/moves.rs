@@ -6,6 +6,7 @@ use serde_json::json;
 use super::super::sizes::{Move, recreate, rescale, roll};
 use super::*;
 
+#[allow(clippy::needless_pass_by_value, reason = "it is written in place")]
 fn check(next: &Move, expected: Expect) {
     let mut told: Vec<String> = next.create.iter().map(|size| format!("create {size}")).collect();
     told.extend(next.sizes.iter().map(|(name, size)| format!("{name} {size}")));

@@ -44,6 +44,7 @@ fn told(deployment: &Deployment, doing: Doing, revisions: &Revisions) -> (Value,
     (json!(status), conditions)
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "it is written in place")]
 fn check(deployment: &Deployment, doing: Doing, revisions: &Revisions, expected: Expect) -> Conditions {
     let (status, conditions) = told(deployment, doing, revisions);
     let lines: Vec<String> = conditions

@@ -76,7 +76,7 @@ impl LogFile {
         let path = self.path.display();
         match (&written, self.failing) {
             (Err(error), false) => {
-                tracing::warn!(%path, %error, "cannot write a log: what is printed is lost")
+                tracing::warn!(%path, %error, "cannot write a log: what is printed is lost");
             }
             (Ok(()), true) => tracing::info!(%path, "the log is written again"),
             _ => {}
