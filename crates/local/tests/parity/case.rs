@@ -119,7 +119,7 @@ pub(crate) struct Golden(BTreeMap<String, String>);
 
 impl Golden {
     pub(crate) fn path(name: &str) -> PathBuf {
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/parity/golden/{name}.txt"))
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/parity/golden").join(format!("{name}.txt"))
     }
 
     pub(crate) fn read(name: &str) -> Self {
