@@ -106,13 +106,12 @@ fn render_object(object: &Value, names: &Names) -> String {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let mut lines = Vec::new();
     flatten("", object, &mut lines);
-    let mut text = format!("{kind} {}", names.replace(name));
-    for (path, value) in lines {
-        if is_told(kind, &path) {
-            let _ = write!(text, "\n  {}: {}", names.replace(&path), names.replace(&value));
-        }
-    }
-    text
+    let told = lines.iter().filter(|(path, _)| is_told(kind, path));
+    let mut told: Vec<String> =
+        told.map(|(path, value)| format!("\n  {}: {}", names.replace(path), names.replace(value))).collect();
+    // Endpoints are in the order of their addresses, which differ.
+    told.sort();
+    format!("{kind} {}{}", names.replace(name), told.concat())
 }
 
 fn is_told(kind: &str, path: &str) -> bool {

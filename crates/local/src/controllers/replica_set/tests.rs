@@ -3,10 +3,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
-use kube::api::{Api, DeleteParams, ListParams, PropagationPolicy};
 use mainstay::Kind;
 use mainstay::plan::RECONCILE_NOW;
-use mainstay_testkit::{Cluster, OperatorTest, eventually};
+use mainstay_testkit::{Cluster, OperatorTest};
 use serde_json::{Value, json};
 
 use super::*;
@@ -45,7 +44,7 @@ fn merge(into: &mut Value, changes: Value) {
 }
 
 /// Checks that the one goes before the other, whatever their uids and their order.
-#[allow(clippy::needless_pass_by_value, reason = "they are written in place")]
+#[allow(clippy::needless_pass_by_value, reason = "it is written in place")]
 fn check_goes_first(first: Value, second: Value) {
     for (first_name, second_name) in [("a", "b"), ("b", "a")] {
         let (first, second) = (pod(first_name, first.clone()), pod(second_name, second.clone()));
@@ -184,51 +183,4 @@ async fn a_set_that_cannot_have_its_pods_says_so_until_it_can_and_so_does_its_de
 
 fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
     object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == type_)
-}
-
-#[tokio::test]
-async fn pods_and_sets_that_were_orphaned_are_taken_over_by_a_successor() {
-    let cluster = Cluster::embedded().await.unwrap();
-    let test = OperatorTest::new(&cluster, NAME, configure);
-    let labels = json!({"app": "web"});
-    let web = json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "web", "image": "web"}]},
-            },
-        },
-    });
-    test.create(web.clone()).await;
-    test.settle().await;
-    let before = pods_of(&cluster).await;
-    let sets: Api<ReplicaSet> = Api::namespaced(cluster.client(), cluster.namespace());
-    let deployments: Api<Deployment> = Api::namespaced(cluster.client(), cluster.namespace());
-    let set = sets.list(&ListParams::default()).await.unwrap().items.remove(0).name_any();
-    let orphaning =
-        DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
-    deployments.delete("web", &orphaning).await.unwrap();
-    let is_free = async || sets.get(&set).await.unwrap().owner_references().is_empty().then_some(());
-    eventually("the set to be nobody's", is_free).await;
-    sets.delete(&set, &orphaning).await.unwrap();
-    let are_free = async || pods_of(&cluster).await.iter().all(|pod| pod.1.is_none()).then_some(());
-    eventually("the pods to be nobody's", are_free).await;
-    test.create(web).await;
-    test.settle().await;
-    let after = pods_of(&cluster).await;
-    let names = |pods: &[(String, Option<String>)]| pods.iter().map(|pod| pod.0.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&after), names(&before));
-    assert!(after.iter().all(|pod| pod.1.as_deref() == Some(&set)), "{after:?}");
-    test.assert_settled().await;
-}
-
-/// All pods, with their owners.
-async fn pods_of(cluster: &Cluster) -> Vec<(String, Option<String>)> {
-    let pods: Api<Pod> = Api::namespaced(cluster.client(), cluster.namespace());
-    let pods = pods.list(&ListParams::default()).await.unwrap();
-    let owner = |pod: &Pod| pod.owner_references().first().map(|owner| owner.name.clone());
-    pods.iter().map(|pod| (pod.name_any(), owner(pod))).collect()
 }
