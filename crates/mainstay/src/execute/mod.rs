@@ -111,7 +111,11 @@ impl Executor<'_> {
             }
             Action::Replace => ("update", Method::PUT, format!("{path}?fieldManager={manager}"), JSON),
             Action::Delete | Action::End => ("delete", Method::DELETE, path, JSON),
-            Action::Patch | Action::Release | Action::AddFinalizer | Action::RemoveFinalizer => {
+            Action::Patch
+            | Action::Adopt
+            | Action::Release
+            | Action::AddFinalizer
+            | Action::RemoveFinalizer => {
                 ("patch", Method::PATCH, format!("{path}?fieldManager={manager}"), MERGE)
             }
         };

@@ -86,6 +86,9 @@ pub(super) fn settle(wanted: Wanted, standing: Standing, draft: &mut Draft) {
         Standing::Missing => draft.steps.push(create(wanted)),
         Standing::Going => draft.waiting.push(Waiting::Deleting { child: wanted.object }),
         Standing::Foreign { owner } => draft.waiting.push(Waiting::Conflict { child: wanted.object, owner }),
+        Standing::Free { live, reason } if wanted.only_named => {
+            draft.steps.push(adopt(wanted, &live, reason));
+        }
         Standing::Free { live, reason } => {
             let precondition = Precondition::Unchanged {
                 uid: live.uid().to_owned(),
@@ -192,6 +195,21 @@ fn controller_of(object: &Object) -> Option<String> {
     let owner = owners.iter().find(|owner| owner["controller"] == true)?;
     let text = |field: &str| owner[field].as_str().unwrap_or_default();
     Some(format!("{} {}", text("kind"), text("name")))
+}
+
+/// Makes an object a child that stays as it is. An apply that names nothing would take from it whatever was applied to it before, when
+/// it was another parent's.
+fn adopt(wanted: Wanted, live: &Object, reason: Reason) -> Step {
+    let listed = |value: &Value| {
+        value.pointer("/metadata/ownerReferences").and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let owners: Vec<Value> = listed(&live.value()).into_iter().chain(listed(&wanted.value)).collect();
+    let precondition = Precondition::Unchanged {
+        uid: live.uid().to_owned(),
+        resource_version: live.resource_version().to_owned(),
+    };
+    let body = Body::new(json!({"metadata": {"ownerReferences": owners}}), precondition);
+    Step { action: Action::Adopt, object: wanted.object, reason, changes: Vec::new(), body }
 }
 
 pub(super) fn create(wanted: Wanted) -> Step {

@@ -43,6 +43,8 @@ pub enum Action {
     Delete,
     /// Deletes the parent without a grace period.
     End,
+    /// Puts the parent's reference on an object that is nobody's, and leaves all else as it is.
+    Adopt,
     /// Takes the parent's reference off a child, so that it outlives the parent.
     Release,
     /// Writes the parent's status.
@@ -63,6 +65,7 @@ impl Action {
             Self::Replace => "replace",
             Self::Delete => "delete",
             Self::End => "end",
+            Self::Adopt => "adopt",
             Self::Release => "release",
             Self::WriteStatus => "write status of",
             Self::AddFinalizer => "add finalizer to",
@@ -79,6 +82,7 @@ impl Action {
             Self::Replace => "replaced",
             Self::Delete => "deleted",
             Self::End => "ended",
+            Self::Adopt => "adopted",
             Self::Release => "released",
             Self::WriteStatus => "wrote status",
             Self::AddFinalizer => "added finalizer",

@@ -180,6 +180,27 @@ fn a_released_child_stays_and_nothing_of_its_parent_is_left_on_it() {
 }
 
 #[test]
+fn an_object_that_is_adopted_as_it_is_gets_an_owner_and_nothing_else() {
+    let mut stranger = map("a", json!({"k": "v"}));
+    stranger["metadata"]["labels"] = json!({"shop": "shop"});
+    stranger["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "7"}]);
+    let adopting = controller(ChildKind::new(map_kind()).adopt(|_| "shop=shop".into()));
+    let named = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    let plan = world(adopting).foreign(stranger).check(
+        [named],
+        expect![[r#"
+            Shop.example.com/v1 ns/shop (generation 3)
+              adopt ConfigMap.v1 ns/a: it belongs to nobody and may be adopted"#]],
+    );
+    let sent = &plan.steps[0].body.value;
+    assert_eq!(sent.as_object().unwrap().len(), 1);
+    assert_eq!(sent["metadata"].as_object().unwrap().len(), 1);
+    let owners = sent["metadata"]["ownerReferences"].as_array().unwrap();
+    assert_eq!((&owners[0]["name"], &owners[1]["kind"]), (&json!("n"), &json!("Shop")));
+}
+
+#[test]
 fn a_finalizer_is_taken_off_a_child_that_is_going_once_the_status_is_written() {
     let world = world(apply()).made(map("a", json!({"k": "v"}))).but(|live| {
         live["metadata"]["finalizers"] = json!(["example.com/counted", "example.com/other"]);
