@@ -26,6 +26,7 @@ use tokio::task::JoinSet;
 use crate::node::heartbeat::{self, Description};
 use crate::node::process::{ApiAddress, Entrypoint, Images, LogEndpoint, Options, Processes};
 use crate::node::rules::{Glob, Rules};
+use crate::node::runtime::wake;
 use crate::node::{self, Node, simulated};
 use crate::{controllers, scheduler};
 
@@ -121,13 +122,8 @@ impl LocalCluster {
         let builder = node::configure(Operator::builder(node::NAME, client), &node);
         let builder = heartbeat::configure(builder, description).controller(volumes(processes.clone()));
         let node = builder.build()?;
-        let bell = node.clone();
-        processes.when_changed(move |pod| {
-            bell.reconcile_now(
-                &mainstay::Kind::of::<Pod>(),
-                &mainstay::Key::namespaced(&pod.namespace, &pod.name),
-            );
-        });
+        let looking = node.clone();
+        processes.when_changed(move |pod| wake(&looking, pod));
         let mut cluster = Self {
             operators: Vec::new(),
             running: JoinSet::new(),

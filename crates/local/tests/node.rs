@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::api::{Api, DeleteParams};
 use mainstay::{Kind, Operator};
 use mainstay_local::node::heartbeat::{self, Description, register};
-use mainstay_local::node::runtime::{Bell, CannotStart, Launch, Observed, PodId, Runtime};
+use mainstay_local::node::runtime::{CannotStart, Launch, Observed, PodId, Runtime, wake};
 use mainstay_local::node::{NAME, Node, configure};
 use mainstay_testkit::{Cluster, OperatorTest, eventually, for_each_cluster};
 use serde_json::{Value, json};
@@ -97,12 +97,9 @@ fn pod(image: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec})
 }
 
-fn node(cluster: &Cluster, stand: &Arc<Stand>) -> (OperatorTest, Bell) {
+fn node(cluster: &Cluster, stand: &Arc<Stand>) -> OperatorTest {
     let node = Node::new("here", "192.0.2.1").runtime(Arc::clone(stand) as Arc<dyn Runtime>);
-    let test = OperatorTest::new(cluster, NAME, |operator| configure(operator, &node));
-    let bell = Bell::default();
-    bell.connect(test.operator());
-    (test, bell)
+    OperatorTest::new(cluster, NAME, |operator| configure(operator, &node))
 }
 
 async fn status(test: &OperatorTest) -> Value {
@@ -119,7 +116,7 @@ async fn id(test: &OperatorTest) -> PodId {
 async fn a_runtime_starts_what_it_runs_and_is_heard_when_it_ends() {
     for_each_cluster(async |cluster| {
         let stand = Arc::new(Stand::default());
-        let (test, bell) = node(&cluster, &stand);
+        let test = node(&cluster, &stand);
         test.create(pod("mainstay:1")).await;
         test.settle().await;
         assert_eq!(stand.asked(), ["start c 0"]);
@@ -127,7 +124,7 @@ async fn a_runtime_starts_what_it_runs_and_is_heard_when_it_ends() {
         assert_eq!((&running["phase"], &running["podIP"]), (&json!("Running"), &json!("127.1.2.3")));
         test.assert_settled().await;
         stand.end(1);
-        bell.ring(&id(&test).await);
+        wake(test.operator(), &id(&test).await);
         test.settle().await;
         assert_eq!(stand.asked(), ["start c 1"]);
         let container = &status(&test).await["containerStatuses"][0];
@@ -142,7 +139,7 @@ async fn a_runtime_starts_what_it_runs_and_is_heard_when_it_ends() {
 async fn pods_with_other_images_are_simulated() {
     for_each_cluster(async |cluster| {
         let stand = Arc::new(Stand::default());
-        let (test, _) = node(&cluster, &stand);
+        let test = node(&cluster, &stand);
         let mut mixed = pod("mainstay:1");
         let other = json!({"name": "d", "image": "web"});
         mixed["spec"]["containers"].as_array_mut().unwrap().push(other);
@@ -164,14 +161,14 @@ async fn a_container_that_cannot_start_waits_with_the_reason() {
         let stand = Arc::new(Stand::default());
         let (reason, message) = ("RunContainerError".to_owned(), "no such program".to_owned());
         *stand.refuses.lock().unwrap() = Some(CannotStart { reason, message });
-        let (test, bell) = node(&cluster, &stand);
+        let test = node(&cluster, &stand);
         test.create(pod("mainstay:1")).await;
         test.settle().await;
         let waiting = &status(&test).await["containerStatuses"][0]["state"]["waiting"];
         assert_eq!(*waiting, json!({"reason": "RunContainerError", "message": "no such program"}));
         test.assert_settled().await;
         *stand.refuses.lock().unwrap() = None;
-        bell.ring(&id(&test).await);
+        wake(test.operator(), &id(&test).await);
         test.settle().await;
         assert_eq!(status(&test).await["phase"], "Running");
     })
@@ -182,7 +179,7 @@ async fn a_container_that_cannot_start_waits_with_the_reason() {
 async fn a_deleted_pod_is_stopped_and_goes_when_its_containers_have_ended() {
     for_each_cluster(async |cluster| {
         let stand = Arc::new(Stand::default());
-        let (test, bell) = node(&cluster, &stand);
+        let test = node(&cluster, &stand);
         test.create(pod("mainstay:1")).await;
         test.settle().await;
         let id = id(&test).await;
@@ -192,7 +189,7 @@ async fn a_deleted_pod_is_stopped_and_goes_when_its_containers_have_ended() {
         let asked = stand.asked();
         assert!(asked[1].starts_with("stop p within") && asked[1] != "stop p within 0s", "{asked:?}");
         stand.end(0);
-        bell.ring(&id);
+        wake(test.operator(), &id);
         test.settle().await;
         assert!(!test.exists(&Kind::of::<Pod>(), "p").await);
         assert_eq!(stand.asked().last().map(String::as_str), Some("forget p"));
@@ -204,7 +201,7 @@ async fn a_deleted_pod_is_stopped_and_goes_when_its_containers_have_ended() {
 async fn a_pod_that_is_gone_without_grace_is_ended_at_once() {
     for_each_cluster(async |cluster| {
         let stand = Arc::new(Stand::default());
-        let (test, _) = node(&cluster, &stand);
+        let test = node(&cluster, &stand);
         test.create(pod("mainstay:1")).await;
         test.settle().await;
         let pods: Api<Pod> = Api::namespaced(cluster.client(), cluster.namespace());
@@ -218,11 +215,11 @@ async fn a_pod_that_is_gone_without_grace_is_ended_at_once() {
 #[tokio::test]
 async fn what_ran_before_the_node_was_started_again_has_ended_and_runs_again() {
     for_each_cluster(async |cluster| {
-        let (test, _) = node(&cluster, &Arc::default());
+        let test = node(&cluster, &Arc::default());
         test.create(pod("mainstay:1")).await;
         test.settle().await;
         let stand = Arc::new(Stand::default());
-        let (test, _) = node(&cluster, &stand);
+        let test = node(&cluster, &stand);
         test.settle().await;
         assert_eq!(stand.asked(), ["start c 1"]);
         let container = &status(&test).await["containerStatuses"][0];

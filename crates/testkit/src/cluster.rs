@@ -75,7 +75,7 @@ impl Cluster {
         Some(Self::with_new_namespace(client, Source::Real(kubeconfig)).await)
     }
 
-    /// A namespace in the cluster that a kubeconfig names: a [`RealControlPlane`](crate::real::RealControlPlane) of the test's own,
+    /// A namespace in the cluster that a kubeconfig names: a [`RealControlPlane`] of the test's own,
     /// say.
     ///
     /// # Panics

@@ -16,6 +16,7 @@ pub(super) struct Tentative(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     file: FileBackend,
+    was_empty: bool,
     /// From here on everything goes to the file.
     settled: AtomicBool,
     pending: Mutex<Pending>,
@@ -40,21 +41,30 @@ impl Tentative {
     pub(super) fn new(file: FileBackend) -> io::Result<Self> {
         let length = file.len()?;
         let pending = Mutex::new(Pending { length, untouched: length, steps: Vec::new() });
-        Ok(Tentative(Arc::new(Inner { file, settled: AtomicBool::new(false), pending })))
+        Ok(Tentative(Arc::new(Inner {
+            file,
+            was_empty: length == 0,
+            settled: AtomicBool::new(false),
+            pending,
+        })))
     }
 
-    /// Does to the file what has been done so far, and everything else from now on at once.
+    /// Does to the file what has been done so far, and everything else from now on at once. A new file that there is no room for is
+    /// left empty, as it was found.
     pub(super) fn settle(&self) -> io::Result<()> {
-        let mut pending = self.pending();
-        for step in pending.steps.drain(..) {
-            match step {
-                Step::Write(offset, data) => self.0.file.write(offset, &data)?,
-                Step::SetLength(length) => self.0.file.set_len(length)?,
-                Step::Sync => self.0.file.sync_data()?,
-            }
+        let steps = std::mem::take(&mut self.pending().steps);
+        let done = steps.into_iter().try_for_each(|step| match step {
+            Step::Write(offset, data) => self.0.file.write(offset, &data),
+            Step::SetLength(length) => self.0.file.set_len(length),
+            Step::Sync => self.0.file.sync_data(),
+        });
+        match done {
+            Ok(()) => self.0.settled.store(true, Ordering::Release),
+            // Why it failed is worth more to the user than that it cannot be undone either.
+            Err(_) if self.0.was_empty => drop(self.0.file.set_len(0)),
+            Err(_) => {}
         }
-        self.0.settled.store(true, Ordering::Release);
-        Ok(())
+        done
     }
 
     fn pending(&self) -> std::sync::MutexGuard<'_, Pending> {

@@ -71,6 +71,8 @@ async fn on_a_full_disk_it_says_so_and_with_room_again_everything_is_there() {
     create(&kubeconfig, "more").await;
     let (_run, kubeconfig) = Run::up(&["--data", text(&fresh)]);
     create(&kubeconfig, "first").await;
+    let (_run, kubeconfig) = Run::up(&["--data", text(&storeless)]);
+    create(&kubeconfig, "first").await;
 }
 
 #[test]

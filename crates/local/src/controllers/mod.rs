@@ -1,7 +1,7 @@
 //! What a cluster makes of workloads, services and claims: one operator, a handler for each kind.
 //!
-//! Each folder or file is one controller: a pure function from a snapshot to what should exist. [`pods`] has what those that make
-//! pods share, [`revisions`] what those that keep their former templates do.
+//! Each folder or file is one controller: a pure function from a snapshot to what should exist. `pods` has what those that make
+//! pods share, `revisions` what those that keep their former templates do.
 
 mod cron_job;
 mod daemon_set;

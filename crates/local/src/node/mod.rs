@@ -3,7 +3,7 @@
 //! ```text
 //! Pod bound here ─▶ observe (runtime: processes, or simulated) ─▶ lifecycle (pure) ─▶ status; starts, stops
 //!        ▲                                                                              │
-//!        └──────────────────────── a bell, a time that has come ◀───────────────────────┘
+//!        └──────────────────────── woken, a time that has come ◀───────────────────────┘
 //! ```
 //!
 //! A pod all of whose containers are of images that the node's [runtime] runs is run by it; every other one is

@@ -3,7 +3,6 @@
 //! A runtime knows containers, not pods: it starts one attempt at a time, says what became of it, and stops it. What follows from
 //! that for a pod (phase, restarts, back-off) is decided elsewhere, in one place for all runtimes.
 
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -99,31 +98,7 @@ pub trait Runtime: Send + Sync + 'static {
     fn forget(&self, pod: &PodId);
 }
 
-/// What a runtime rings when something has happened to a pod: a process has ended, a probe has another result. The node then looks at
-/// the pod at once.
-///
-/// Cheap to clone; clones are the same bell. One that is not connected yet is not heard, and need not be: the node looks at every pod
-/// when it starts.
-#[derive(Clone, Default)]
-pub struct Bell(Arc<OnceLock<Operator>>);
-
-impl Bell {
-    /// Has the node's operator hear it. Only the first one that is connected does.
-    pub fn connect(&self, operator: &Operator) {
-        // An operator that is connected already stays so.
-        let _ = self.0.set(operator.clone());
-    }
-
-    /// Something has happened to this pod.
-    pub fn ring(&self, pod: &PodId) {
-        if let Some(operator) = self.0.get() {
-            operator.reconcile_now(&Kind::of::<Pod>(), &Key::namespaced(&pod.namespace, &pod.name));
-        }
-    }
-}
-
-impl std::fmt::Debug for Bell {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bell").field("connected", &self.0.get().is_some()).finish()
-    }
+/// Has the node look at a pod at once: a process has ended, a probe has another result.
+pub fn wake(node: &Operator, pod: &PodId) {
+    node.reconcile_now(&Kind::of::<Pod>(), &Key::namespaced(&pod.namespace, &pod.name));
 }
