@@ -16,9 +16,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kube::ResourceExt as _;
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::api::{Api, ListParams, ObjectMeta, Patch, PatchParams};
+use kube::{Resource, ResourceExt as _};
 use mainstay::{Controller, Operator, SyncRequest, SyncResponse};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -238,28 +239,47 @@ async fn apply_default_class(client: &kube::Client) -> Result<(), StartError> {
     })
 }
 
-/// Removes files of pods that went while nobody looked.
+/// Removes files of pods and volumes that went while nobody looked.
 async fn forget_the_gone(client: &kube::Client, processes: &Processes) -> Result<(), StartError> {
     use crate::node::runtime::Runtime as _;
-    let known = processes.pods();
-    if known.is_empty() {
-        return Ok(());
+    let pods = processes.pods();
+    if !pods.is_empty() {
+        let there: BTreeSet<String> =
+            there::<Pod>(client, "list pods").await?.into_iter().filter_map(|pod| pod.uid).collect();
+        pods.iter().filter(|pod| !there.contains(&pod.uid)).for_each(|gone| processes.forget(gone));
     }
-    let pods: Api<Pod> = Api::all(client.clone());
-    let there = pods.list_metadata(&ListParams::default()).await;
-    let there = there.map_err(|source| StartError::Api { doing: "list pods", source: Box::new(source) })?;
-    let there: BTreeSet<String> = there.iter().filter_map(|pod| pod.metadata.uid.clone()).collect();
-    known.iter().filter(|pod| !there.contains(&pod.uid)).for_each(|gone| processes.forget(gone));
+    let volumes = processes.volumes();
+    if !volumes.is_empty() {
+        let there = there::<PersistentVolume>(client, "list volumes").await?;
+        let there: BTreeSet<String> = there.into_iter().filter_map(|volume| volume.name).collect();
+        for gone in volumes.iter().filter(|name| !there.contains(*name)) {
+            if let Err(error) = processes.forget_volume(gone) {
+                tracing::warn!(volume = gone, %error, "cannot remove the files of a volume that is gone");
+            }
+        }
+    }
     Ok(())
 }
 
-/// Removes the files of volumes whose claims are gone, where these are to go with them.
+/// The metadata of all objects of a kind.
+async fn there<K>(client: &kube::Client, doing: &'static str) -> Result<Vec<ObjectMeta>, StartError>
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let found = Api::<K>::all(client.clone()).list_metadata(&ListParams::default()).await;
+    let found = found.map_err(|source| StartError::Api { doing, source: Box::new(source) })?;
+    Ok(found.items.into_iter().map(|object| object.metadata).collect())
+}
+
+/// Removes the files of volumes whose claims are gone, where these are to go with them. Where not, that is noted, so that nobody takes
+/// them for left over once the volume is gone.
 fn volumes(processes: Processes) -> Controller {
     Controller::of::<PersistentVolume>().until_gone().sync(move |request: &SyncRequest| {
         let volume: PersistentVolume = request.parent()?;
         let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref());
         let spec = volume.spec.clone().unwrap_or_default();
         let goes = spec.persistent_volume_reclaim_policy.as_deref() == Some("Delete");
+        processes.retain_volume(&volume.name_any(), !goes)?;
         if phase == Some("Released") && goes {
             processes.forget_volume(&volume.name_any())?;
         }

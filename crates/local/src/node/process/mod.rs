@@ -155,6 +155,16 @@ impl Processes {
         self.0.pods().0.keys().cloned().collect()
     }
 
+    /// All persistent volumes that have files here which go with them, to forget those that are gone from the cluster.
+    pub fn volumes(&self) -> Vec<String> {
+        self.0.layout.volumes()
+    }
+
+    /// Notes whether the files of a persistent volume stay when it goes. Nobody can be asked any more then.
+    pub fn retain_volume(&self, name: &str, stays: bool) -> io::Result<()> {
+        self.0.layout.retain_volume(name, stays)
+    }
+
     /// Removes the files of a persistent volume that is gone.
     pub fn forget_volume(&self, name: &str) -> io::Result<()> {
         match std::fs::remove_dir_all(self.0.layout.volume(name)?) {

@@ -8,6 +8,7 @@
 //!                             logs/NAME/0.log      what an attempt has printed
 //!                             hosts                names and addresses
 //! DIR/volumes/NAME/                                persistent volumes
+//! DIR/retained/NAME                                that the volume's data stays when the volume goes
 //! ```
 
 use std::collections::BTreeMap;
@@ -110,6 +111,28 @@ impl Layout {
             ));
         }
         Ok(self.0.join("volumes").join(name))
+    }
+
+    /// Notes whether a volume's data stays when the volume itself goes.
+    pub(super) fn retain_volume(&self, name: &str, stays: bool) -> io::Result<()> {
+        // Leads nowhere else, if it is the name of a volume.
+        self.volume(name)?;
+        let retained = self.0.join("retained");
+        if stays {
+            private_directory(&retained)?;
+            return fs::File::create(retained.join(name)).map(drop);
+        }
+        match fs::remove_file(retained.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The volumes that have data here which goes with them.
+    pub(super) fn volumes(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.join("volumes")).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| !self.0.join("retained").join(name).exists()).collect()
     }
 
     /// Writes down a pod and its address.
@@ -298,6 +321,22 @@ mod tests {
         for name in ["..", ".", "", "../pods", "/etc", "a/b"] {
             assert!(layout.volume(name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn data_that_is_to_stay_is_told_from_data_that_goes_with_its_volume() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Layout(directory.path().to_owned());
+        assert!(layout.volumes().is_empty());
+        for name in ["goes", "stays"] {
+            fs::create_dir_all(layout.volume(name).unwrap()).unwrap();
+        }
+        layout.retain_volume("stays", true).unwrap();
+        layout.retain_volume("goes", false).unwrap();
+        assert_eq!(layout.volumes(), ["goes"]);
+        layout.retain_volume("stays", false).unwrap();
+        assert_eq!(layout.volumes().len(), 2);
+        assert!(layout.retain_volume("../pods", true).is_err());
     }
 
     #[tokio::test]

@@ -1,0 +1,69 @@
+//! A whole cluster in one process, on an API server of its own. Its pods are simulated.
+
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::PersistentVolume;
+use kube::Client;
+use kube::api::{Api, DeleteParams, PostParams};
+use mainstay_apiserver::ApiServer;
+use mainstay_local::cluster::{LocalCluster, Settings};
+use mainstay_local::node::process::LogEndpoint;
+use mainstay_local::node::rules::Rules;
+use mainstay_testkit::eventually;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Starts all around the API server.
+async fn start(client: &Client, directory: &Path) -> LocalCluster {
+    let settings = Settings {
+        directory: directory.to_owned(),
+        rules: Rules::default(),
+        rules_from: directory.to_owned(),
+        program: None,
+        kubeconfig: None,
+        api: None,
+        version: "v1.36.3".into(),
+    };
+    LocalCluster::start(client.clone(), &LogEndpoint::default(), settings).await.unwrap()
+}
+
+fn server() -> Client {
+    Client::new(ApiServer::builder().build().unwrap(), "default")
+}
+
+fn of<T: DeserializeOwned>(object: Value) -> T {
+    serde_json::from_value(object).unwrap()
+}
+
+#[tokio::test]
+async fn files_of_volumes_that_went_while_nobody_looked_are_removed_at_the_start() {
+    let (client, directory) = (server(), tempfile::tempdir().unwrap());
+    let volumes: Api<PersistentVolume> = Api::all(client.clone());
+    for (name, policy) in [("there", "Delete"), ("retained", "Retain")] {
+        let volume = json!({"metadata": {"name": name}, "spec": {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/nowhere"},
+            "persistentVolumeReclaimPolicy": policy}});
+        volumes.create(&PostParams::default(), &of(volume)).await.unwrap();
+    }
+    let data = |name: &str| directory.path().join("volumes").join(name);
+    for name in ["there", "retained", "gone"] {
+        std::fs::create_dir_all(data(name)).unwrap();
+    }
+    let cluster = start(&client, directory.path()).await;
+    assert_eq!(["there", "retained", "gone"].map(|name| data(name).exists()), [true, true, false]);
+    eventually("the policy is noted", async || {
+        directory.path().join("retained/retained").exists().then_some(())
+    })
+    .await;
+    cluster.stop().await;
+
+    for name in ["there", "retained"] {
+        volumes.delete(name, &DeleteParams::default()).await.unwrap();
+        eventually("the volume is gone", async || {
+            volumes.get_opt(name).await.unwrap().is_none().then_some(())
+        })
+        .await;
+    }
+    start(&client, directory.path()).await.stop().await;
+    assert_eq!(["there", "retained"].map(|name| data(name).exists()), [false, true]);
+}
