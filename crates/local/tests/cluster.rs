@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use k8s_openapi::api::core::v1::PersistentVolume;
-use kube::Client;
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::{Api, DeleteParams, PostParams};
+use kube::{Client, ResourceExt as _};
 use mainstay_apiserver::ApiServer;
 use mainstay_local::cluster::{LocalCluster, Settings};
 use mainstay_local::node::process::LogEndpoint;
@@ -66,4 +66,44 @@ async fn files_of_volumes_that_went_while_nobody_looked_are_removed_at_the_start
     }
     start(&client, directory.path()).await.stop().await;
     assert_eq!(["there", "retained"].map(|name| data(name).exists()), [false, true]);
+}
+
+#[tokio::test]
+async fn a_pod_has_a_claim_for_an_ephemeral_volume_and_takes_it_along() {
+    let (client, directory) = (server(), tempfile::tempdir().unwrap());
+    let cluster = start(&client, directory.path()).await;
+    let pods: Api<Pod> = Api::default_namespaced(client.clone());
+    let claims: Api<PersistentVolumeClaim> = Api::default_namespaced(client.clone());
+    let template =
+        json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+    let pod = json!({"metadata": {"name": "web"}, "spec": {
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "web", "image": "nginx"}],
+        "volumes": [{"name": "cache", "ephemeral": {"volumeClaimTemplate": template}}]}});
+    pods.create(&PostParams::default(), &of(pod.clone())).await.unwrap();
+    eventually("the pod runs", async || {
+        let status = pods.get("web").await.unwrap().status?;
+        (status.phase.as_deref() == Some("Running")).then_some(())
+    })
+    .await;
+    let claim = claims.get("web-cache").await.unwrap();
+    assert_eq!(claim.owner_references()[0].name, "web");
+    pods.delete("web", &DeleteParams::default()).await.unwrap();
+    eventually("the claim is gone", async || {
+        claims.get_opt("web-cache").await.unwrap().is_none().then_some(())
+    })
+    .await;
+
+    // A claim of that name that is somebody's is not taken.
+    let theirs = json!({"metadata": {"name": "web-cache"}, "spec": template["spec"]});
+    claims.create(&PostParams::default(), &of(theirs)).await.unwrap();
+    pods.create(&PostParams::default(), &of(pod)).await.unwrap();
+    eventually("the pod is told to wait", async || {
+        let conditions = pods.get("web").await.unwrap().status?.conditions?;
+        let why = conditions.iter().find(|condition| condition.type_ == "PodScheduled")?.message.clone()?;
+        why.contains("was not created for pod default/web (pod is not owner)").then_some(())
+    })
+    .await;
+    assert!(claims.get("web-cache").await.unwrap().owner_references().is_empty());
+    cluster.stop().await;
 }

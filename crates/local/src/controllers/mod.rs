@@ -7,8 +7,10 @@ mod cron_job;
 mod daemon_set;
 mod deployment;
 mod endpoints;
+pub(crate) mod ephemeral;
 mod job;
 mod orphans;
+mod pod;
 pub(crate) mod pods;
 mod replica_set;
 mod revisions;
@@ -35,7 +37,7 @@ pub fn configure_only(operator: OperatorBuilder, wanted: impl Fn(&Kind) -> bool)
         stateful_set::controller(),
         daemon_set::controller(),
         job::controller(),
-        orphans::controller(),
+        pod::controller(),
         cron_job::controller(),
         endpoints::controller(),
         storage::claims(),

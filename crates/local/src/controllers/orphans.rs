@@ -7,23 +7,15 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
-use mainstay::{Controller, Error, SyncRequest, SyncResponse};
+use mainstay::{Error, SyncRequest};
 
 use super::job::TRACKING;
 use super::pods::is_going;
 
-/// The controller of pods that Jobs leave behind.
-pub(super) fn controller() -> Controller {
-    Controller::of::<Pod>().until_gone().writes_parents().reads::<Job>().sync(sync)
-}
-
-fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
-    let pod: Pod = request.parent()?;
+/// Whether a pod has the finalizer, and nobody will take it off.
+pub(super) fn waits_in_vain(request: &SyncRequest, pod: &Pod) -> Result<bool, Error> {
     let is_tracked = pod.finalizers().iter().any(|finalizer| finalizer == TRACKING);
-    if is_tracked && is_orphan(request, &pod)? {
-        return Ok(SyncResponse::new().let_go(request.reference(), TRACKING));
-    }
-    Ok(SyncResponse::new())
+    Ok(is_tracked && is_orphan(request, pod)?)
 }
 
 fn is_orphan(request: &SyncRequest, pod: &Pod) -> Result<bool, Error> {

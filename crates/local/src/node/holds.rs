@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{
 use mainstay::{Error, SyncRequest};
 
 use super::runtime::CannotStart;
+use crate::controllers::ephemeral;
 
 /// What is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(super) fn observe_holds(request: &SyncRequest, pod: &Pod) -> Result<Holds, E
     let mut holds = Holds::default();
     let Some(spec) = &pod.spec else { return Ok(holds) };
     for volume in spec.volumes.iter().flatten() {
-        if let Some(missing) = missing_for_volume(request, volume)? {
+        if let Some(missing) = missing_for_volume(request, pod, volume)? {
             holds.pod.get_or_insert(missing);
         }
     }
@@ -36,11 +37,17 @@ pub(super) fn observe_holds(request: &SyncRequest, pod: &Pod) -> Result<Holds, E
     Ok(holds)
 }
 
-fn missing_for_volume(request: &SyncRequest, volume: &Volume) -> Result<Option<String>, Error> {
-    let claim = volume.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.clone());
-    let own = volume.ephemeral.as_ref().map(|_| format!("{}-{}", request.name(), volume.name));
-    if let Some(name) = claim.or(own) {
-        let phase = request.get::<PersistentVolumeClaim>(&name)?.and_then(|claim| claim.status?.phase);
+fn missing_for_volume(request: &SyncRequest, pod: &Pod, volume: &Volume) -> Result<Option<String>, Error> {
+    let named = volume.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.clone());
+    let own = ephemeral::claim_name(request.name(), volume);
+    let is_own = own.is_some();
+    if let Some(name) = named.or(own) {
+        let claim: Option<PersistentVolumeClaim> = request.get(&name)?;
+        let mismatch = claim.as_ref().and_then(|claim| ephemeral::mismatch(pod, claim));
+        if let Some(mismatch) = mismatch.filter(|_| is_own) {
+            return Ok(Some(mismatch));
+        }
+        let phase = claim.and_then(|claim| claim.status?.phase);
         return Ok((phase.as_deref() != Some("Bound"))
             .then(|| format!("persistentvolumeclaim \"{name}\" is not bound")));
     }

@@ -4,13 +4,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    Node, PersistentVolume, PersistentVolumeClaim, Pod, PodSpec, Taint, Toleration,
+    Node, PersistentVolume, PersistentVolumeClaim, Pod, PodSpec, Taint, Toleration, Volume,
 };
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::ResourceExt as _;
 
 use super::placed::Placed;
 use super::resources::{Amounts, PODS, allocatable, lacking, requests, used};
+use crate::controllers::ephemeral::{self, claim_name};
 use crate::controllers::storage::{
     BIND_COMPLETED, SELECTED_NODE, Storage, annotation, waits_for_pod, would_be_served_on,
 };
@@ -46,7 +47,7 @@ pub(super) fn decide(pod: &Pod, world: &World) -> Decision {
         return Decision::Unschedulable("no nodes available to schedule pods".to_owned());
     }
     let count = world.nodes.len();
-    let waiting = match waiting_claims(world) {
+    let waiting = match waiting_claims(pod, world) {
         Ok(waiting) => waiting,
         Err(reason) => return Decision::Unschedulable(format!("0/{count} nodes are available: {reason}.")),
     };
@@ -82,21 +83,39 @@ fn render_refusals(count: usize, refusals: &BTreeMap<String, usize>) -> String {
 
 /// The names of the claims that a pod uses.
 pub(super) fn claim_names(pod: &Pod) -> Vec<String> {
-    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    let names = volumes.filter_map(|volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
-        (Some(claim), _) => Some(claim.claim_name.clone()),
-        (None, Some(_)) => Some(format!("{}-{}", pod.name_any(), volume.name)),
-        (None, None) => None,
-    });
-    names.collect()
+    let named = |volume: &Volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.clone());
+    volumes(pod).filter_map(named).chain(own_claim_names(pod)).collect()
+}
+
+/// The names of the claims that are made for a pod's ephemeral volumes.
+fn own_claim_names(pod: &Pod) -> Vec<String> {
+    let name = pod.name_any();
+    volumes(pod).filter_map(|volume| claim_name(&name, volume)).collect()
+}
+
+fn volumes(pod: &Pod) -> impl Iterator<Item = &Volume> {
+    pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten())
 }
 
 /// The claims that get volumes only once it is known where their pod runs; or why no node will do.
-fn waiting_claims(world: &World) -> Result<Vec<&PersistentVolumeClaim>, String> {
+fn waiting_claims<'a>(pod: &Pod, world: &'a World) -> Result<Vec<&'a PersistentVolumeClaim>, String> {
+    let own = own_claim_names(pod);
     let mut waiting = Vec::new();
     let mut has_unbound = false;
     for (name, claim) in &world.claims {
-        let Some(claim) = claim else { return Err(format!("persistentvolumeclaim {name:?} not found")) };
+        let is_own = own.contains(name);
+        let Some(claim) = claim else {
+            return Err(if is_own {
+                format!(
+                    "waiting for ephemeral volume controller to create the persistentvolumeclaim {name:?}"
+                )
+            } else {
+                format!("persistentvolumeclaim {name:?} not found")
+            });
+        };
+        if let Some(mismatch) = ephemeral::mismatch(pod, claim).filter(|_| is_own) {
+            return Err(mismatch);
+        }
         let volume = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_deref()).unwrap_or_default();
         if claim.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Lost") {
             return Err(format!(

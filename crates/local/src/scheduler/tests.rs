@@ -130,6 +130,28 @@ fn each_node_is_refused_for_the_first_reason_that_there_is() {
     check(&brave, &world(nodes, vec![]), expect!["to a"]);
 }
 
+#[test]
+fn a_pod_waits_for_the_claims_of_its_ephemeral_volumes() {
+    let mounting = pod("new", "1", &json!({"volumes": [{"name": "v", "ephemeral": {}}]}));
+    assert_eq!(decide::claim_names(&mounting), ["new-v"]);
+    let here = |claim: Value| World {
+        claims: [("new-v".to_owned(), from_value(claim).unwrap())].into(),
+        ..world(vec![node("one", "2", &json!({}))], vec![])
+    };
+    check(
+        &mounting,
+        &here(Value::Null),
+        expect![[
+            r#"0/1 nodes are available: waiting for ephemeral volume controller to create the persistentvolumeclaim "new-v"."#
+        ]],
+    );
+    check(
+        &mounting,
+        &here(json!({"metadata": {"namespace": "ns", "name": "new-v"}})),
+        expect!["0/1 nodes are available: PVC ns/new-v was not created for pod ns/new (pod is not owner)."],
+    );
+}
+
 fn with_claim(world: World, claim: Value) -> World {
     World { claims: [("data".to_owned(), from_value(claim).unwrap())].into(), ..world }
 }

@@ -15,6 +15,7 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::environment::{Downward, Sources};
+use crate::controllers::ephemeral::claim_name;
 
 /// A file of a volume.
 #[derive(Clone, PartialEq, Eq)]
@@ -65,8 +66,8 @@ pub(crate) fn content(
         downward_files(items, source.default_mode, downward).map(Content::Files)
     } else if let Some(source) = &volume.persistent_volume_claim {
         Ok(Content::Claim(source.claim_name.clone()))
-    } else if volume.ephemeral.is_some() {
-        Ok(Content::Claim(format!("{}-{}", pod.metadata.name.as_deref().unwrap_or_default(), volume.name)))
+    } else if let Some(claim) = claim_name(pod.metadata.name.as_deref().unwrap_or_default(), volume) {
+        Ok(Content::Claim(claim))
     } else {
         Ok(Content::Scratch)
     };
