@@ -1,9 +1,12 @@
 //! A whole cluster in one process, on an API server of its own. Its pods are simulated.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::core::{NamespaceResourceScope, Resource};
 use kube::{Client, ResourceExt as _};
 use mainstay_apiserver::ApiServer;
 use mainstay_local::cluster::{LocalCluster, Settings};
@@ -105,5 +108,84 @@ async fn a_pod_has_a_claim_for_an_ephemeral_volume_and_takes_it_along() {
     })
     .await;
     assert!(claims.get("web-cache").await.unwrap().owner_references().is_empty());
+    cluster.stop().await;
+}
+
+/// All objects of a kind by name, as their uids and those of their controllers.
+async fn owned<K>(client: &Client) -> BTreeMap<String, (String, Option<String>)>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + DeserializeOwned,
+{
+    let all = Api::<K>::default_namespaced(client.clone()).list(&ListParams::default()).await.unwrap();
+    let controller = |object: &K| {
+        let owners = object.owner_references().iter();
+        owners.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone()).next()
+    };
+    all.iter().map(|object| (object.name_any(), (object.uid().unwrap(), controller(object)))).collect()
+}
+
+fn uids(owned: &BTreeMap<String, (String, Option<String>)>) -> Vec<&String> {
+    owned.values().map(|(uid, _)| uid).collect()
+}
+
+async fn orphan<K>(client: &Client, name: &str)
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + DeserializeOwned,
+{
+    let api: Api<K> = Api::default_namespaced(client.clone());
+    api.delete(name, &DeleteParams::orphan()).await.unwrap();
+    eventually("it is gone", async || api.get_opt(name).await.unwrap().is_none().then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_deployment_takes_over_what_its_predecessor_left_as_orphans() {
+    let (client, directory) = (server(), tempfile::tempdir().unwrap());
+    let cluster = start(&client, directory.path()).await;
+    let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
+    let web = json!({"metadata": {"name": "web"}, "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "nginx"}]}}}});
+    let create = async || {
+        let created = deployments.create(&PostParams::default(), &of(web.clone())).await.unwrap();
+        eventually("it is available", async || {
+            let status = deployments.get("web").await.unwrap().status?;
+            (status.available_replicas == Some(2) && status.updated_replicas == Some(2)).then_some(())
+        })
+        .await;
+        created.uid().unwrap()
+    };
+    create().await;
+    let (sets, pods) = (owned::<ReplicaSet>(&client).await, owned::<Pod>(&client).await);
+    assert_eq!((sets.len(), pods.len()), (1, 2));
+
+    // The set is nobody's, and then the next Deployment's; its pods never lose it.
+    orphan::<Deployment>(&client, "web").await;
+    assert!(owned::<ReplicaSet>(&client).await.values().all(|(_, controller)| controller.is_none()));
+    let second = create().await;
+    let taken = owned::<ReplicaSet>(&client).await;
+    assert_eq!(uids(&taken), uids(&sets));
+    assert!(taken.values().all(|(_, controller)| controller.as_ref() == Some(&second)));
+    assert_eq!(owned::<Pod>(&client).await, pods);
+
+    // Set and pods are nobody's: the next set is a new one, with the same pods.
+    orphan::<Deployment>(&client, "web").await;
+    let (set, _) = taken.first_key_value().unwrap();
+    orphan::<ReplicaSet>(&client, set).await;
+    assert!(owned::<Pod>(&client).await.values().all(|(_, controller)| controller.is_none()));
+    create().await;
+    let (sets, after) = (owned::<ReplicaSet>(&client).await, owned::<Pod>(&client).await);
+    assert_eq!(sets.len(), 1);
+    assert_ne!(uids(&sets), uids(&taken));
+    assert_eq!(uids(&after), uids(&pods));
+    let (set, _) = sets.values().next().unwrap();
+    assert!(after.values().all(|(_, controller)| controller.as_ref() == Some(set)));
     cluster.stop().await;
 }
