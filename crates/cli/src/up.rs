@@ -7,6 +7,7 @@
 mod demo;
 pub(crate) mod narrate;
 mod refuse;
+mod temporary;
 
 use crate::cluster::{Catalog, Cluster};
 use crate::failure::Failure;
@@ -22,7 +23,7 @@ use mainstay_local::node::rules::Rules;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tempfile::TempDir;
+use temporary::Temporary;
 use tokio::runtime::Runtime;
 
 /// How `mainstay up` is called.
@@ -63,15 +64,14 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
 /// What keeps the state, and what goes when the command ends.
 enum Keeping {
     Directory(Home),
-    /// The directory holds nothing but the kubeconfig, and only if no other file was named for that.
-    Memory(TempDir),
+    /// The directory holds files of pods, and the kubeconfig if no other file was named for that.
+    Memory(Temporary),
 }
 
 impl Keeping {
     fn prepare(options: &Options) -> Result<Self, Failure> {
         if options.memory {
-            let directory = tempfile::Builder::new().prefix("mainstay-").tempdir();
-            return directory
+            return Temporary::make()
                 .map(Keeping::Memory)
                 .map_err(|error| Failure::new(error).context("cannot make a temporary directory"));
         }
@@ -147,6 +147,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let listening =
             listening.map_err(|error| refuse::serve(error, options.listen, keeping.directory()))?;
         publish(&mut keeping, &listening, &kubeconfig)?;
+        temporary::tidy_up().await;
         let client = kube::Client::new(server.clone(), "default");
         let settings = Settings { rules, rules_from, ..settings(&keeping, &listening, &kubeconfig) };
         let local = LocalCluster::start(client.clone(), &logs, settings).await.map_err(refuse::cluster)?;

@@ -24,16 +24,26 @@ pub(crate) struct World {
     run: Option<Run>,
     kubectl: PathBuf,
     kubeconfig: PathBuf,
+    in_memory: bool,
     directory: TempDir,
 }
 
 impl World {
     /// None if there is no kubectl, which is told.
     pub(crate) fn start(what: &str) -> Option<Self> {
+        Self::start_with(what, false)
+    }
+
+    /// One that keeps nothing. What it needs while it runs is in the directory all the same.
+    pub(crate) fn start_in_memory(what: &str) -> Option<Self> {
+        Self::start_with(what, true)
+    }
+
+    fn start_with(what: &str, in_memory: bool) -> Option<Self> {
         let kubectl = find_program("kubectl").map_err(|missing| report_missing(what, &missing)).ok()?;
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("rules.yaml"), RULES).unwrap();
-        let mut world = World { run: None, kubectl, kubeconfig: PathBuf::new(), directory };
+        let mut world = World { run: None, kubectl, kubeconfig: PathBuf::new(), in_memory, directory };
         world.restart();
         Some(world)
     }
@@ -42,8 +52,10 @@ impl World {
     pub(crate) fn restart(&mut self) {
         let rules = self.path().join("rules.yaml");
         let state = self.path().join("state");
+        let kept = if self.in_memory { vec!["--memory"] } else { vec!["--data", text(&state)] };
         let mut command =
-            mainstay(&["up", "--listen", "127.0.0.1:0", "--data", text(&state), "--rules", text(&rules)]);
+            mainstay(&[&["up", "--listen", "127.0.0.1:0", "--rules", text(&rules)], &kept[..]].concat());
+        command.env("TMPDIR", self.path());
         // What pods run is found as it is by the user who runs them.
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         let (run, kubeconfig) = Run::up_with(command);

@@ -2,6 +2,9 @@
 
 use crate::kubectl::{World, is_running};
 use crate::processes::{sleeping, start_sleeper};
+use crate::run::{Run, mainstay};
+use crate::text;
+use std::collections::BTreeSet;
 
 const WEB: &str = "
 apiVersion: apps/v1
@@ -68,4 +71,30 @@ async fn two_on_two_directories_do_not_touch_each_other() {
     assert!(!is_running(&of_one, one.path()));
     assert!(is_running(&of_other, other.path()));
     assert_eq!(other.field("pod/sleeper", RESTARTS).await, "0");
+}
+
+#[tokio::test]
+async fn what_one_in_memory_leaves_when_it_is_killed_goes_with_the_next_start_of_any() {
+    let Some(mut world) = World::start_in_memory("kill -9 of mainstay up --memory") else { return };
+    let directories = |world: &World| {
+        let entries = std::fs::read_dir(world.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("mainstay-memory-")).collect::<BTreeSet<String>>()
+    };
+    let first = directories(&world);
+    let of_killed = start_sleeper(&world, "sleeper").await;
+    let killed = world.take_run();
+    world.restart();
+    assert_eq!(directories(&world).len(), 2, "one that runs is left alone");
+    assert!(is_running(&of_killed, world.path()));
+    let of_living = start_sleeper(&world, "sleeper").await;
+
+    killed.kill();
+    assert!(is_running(&of_killed, world.path()), "nobody was there to end it");
+    let mut other = mainstay(&["up", "--listen", "127.0.0.1:0", "--data", text(&world.path().join("state"))]);
+    other.env("TMPDIR", world.path());
+    let (_other, _) = Run::up_with(other);
+    assert!(!is_running(&of_killed, world.path()));
+    assert!(directories(&world).is_disjoint(&first));
+    assert!(is_running(&of_living, world.path()));
 }

@@ -44,7 +44,7 @@ mod volumes;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -97,6 +97,18 @@ impl Options {
     }
 }
 
+/// Ends what a node that was killed has left running, for a directory that no other node will open. Tells how many processes it was.
+pub async fn end_left_behind(directory: &Path) -> io::Result<usize> {
+    match directory.canonicalize() {
+        Ok(directory) => end_leftovers(&Layout(directory), GRACE).await,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// How long those have to end that a killed node has left.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Who is told that something of a pod has changed.
 type Tell = Arc<dyn Fn(&PodId) + Send + Sync>;
 
@@ -125,7 +137,7 @@ impl Processes {
         // Processes run elsewhere, so paths must not depend on where we are.
         let options = Options { directory: options.directory.canonicalize()?, ..options };
         let layout = Layout(options.directory.clone());
-        let left = end_leftovers(&layout, Duration::from_secs(1)).await?;
+        let left = end_leftovers(&layout, GRACE).await?;
         if left > 0 {
             tracing::info!(left, "ended processes that an earlier run had left");
         }
