@@ -5,6 +5,7 @@
 //! ```
 
 mod demo;
+mod kubeconfig;
 pub(crate) mod narrate;
 mod refuse;
 mod temporary;
@@ -15,8 +16,9 @@ use crate::home::{ClaimError, Holder, Home, default_directory};
 use crate::output::patiently;
 use crate::run::serve_until;
 use crate::systems::{self, Reach, System};
+use kubeconfig::Claim;
 use mainstay::Operator;
-use mainstay_apiserver::{ApiServer, Credentials, KUBERNETES_VERSION, Served, write_private};
+use mainstay_apiserver::{ApiServer, Credentials, KUBERNETES_VERSION, Served};
 use mainstay_local::cluster::{LocalCluster, Settings};
 use mainstay_local::node::process::{ApiAddress, LogEndpoint};
 use mainstay_local::node::rules::Rules;
@@ -130,10 +132,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let runtime = Runtime::new().map_err(|error| Failure::new(error).context("cannot start"))?;
     let rules = options.rules.as_deref().map_or_else(|| Ok(Rules::default()), read_rules)?;
     let mut keeping = Keeping::prepare(options)?;
-    let kubeconfig = options.kubeconfig.as_deref().map_or_else(|| keeping.kubeconfig(), absolute);
-    if options.kubeconfig.is_some() {
-        refuse::foreign_kubeconfig(&kubeconfig)?;
-    }
+    let named = options.kubeconfig.as_deref().map(absolute);
+    let mut claim = Claim::new(named.unwrap_or_else(|| keeping.kubeconfig()), options.kubeconfig.is_some())?;
+    let kubeconfig = claim.path().to_owned();
     let rules_from =
         options.rules.as_deref().map(absolute).and_then(|file| file.parent().map(Path::to_owned));
     let rules_from = rules_from.unwrap_or_default();
@@ -146,7 +147,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let listening = server.serve_https_with(options.listen, credentials).await;
         let listening =
             listening.map_err(|error| refuse::serve(error, options.listen, keeping.directory()))?;
-        publish(&mut keeping, &listening, &kubeconfig)?;
+        publish(&mut keeping, &listening, &mut claim)?;
         temporary::tidy_up().await;
         let client = kube::Client::new(server.clone(), "default");
         let settings = Settings { rules, rules_from, ..settings(&keeping, &listening, &kubeconfig) };
@@ -182,7 +183,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if stopped.is_ok() {
         if options.memory {
             // Its keys went with the server.
-            let _ = std::fs::remove_file(&kubeconfig);
+            claim.remove();
         }
         narrate::stopped(keeping.directory());
     }
@@ -235,12 +236,11 @@ async fn start_systems(
 }
 
 /// Lets clients find the way in.
-fn publish(keeping: &mut Keeping, served: &Served, kubeconfig: &Path) -> Result<(), Failure> {
-    write_private(kubeconfig, served.kubeconfig().as_bytes())
-        .map_err(|error| refuse::kubeconfig(error, kubeconfig))?;
+fn publish(keeping: &mut Keeping, served: &Served, claim: &mut Claim) -> Result<(), Failure> {
+    claim.write(&served.kubeconfig())?;
     if let Keeping::Directory(home) = keeping {
-        let holder =
-            Holder { process: std::process::id(), url: served.url(), kubeconfig: kubeconfig.to_owned() };
+        let kubeconfig = claim.path().to_owned();
+        let holder = Holder { process: std::process::id(), url: served.url(), kubeconfig };
         let path = home.directory().to_owned();
         home.announce(&holder).map_err(|source| refuse::claim(ClaimError::Unusable { path, source }))?;
     }

@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::home::{ClaimError, Home};
 use mainstay_apiserver::{BuildError, CredentialsError, DiskError, ServeError};
 use mainstay_local::cluster::StartError;
-use serde::Deserialize;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -126,48 +125,20 @@ pub(super) fn kubeconfig(error: io::Error, path: &Path) -> Failure {
         .next(next)
 }
 
-/// Refuses to write over a file that somebody else made, most likely a kubeconfig of other clusters.
-pub(super) fn foreign_kubeconfig(path: &Path) -> Result<(), Failure> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(kubeconfig(error, path)),
-    };
-    if is_ours(&text) {
-        return Ok(());
-    }
-    Err(Failure::new(anyhow::anyhow!("it exists and holds something else than a kubeconfig of mainstay"))
+/// A file that somebody else made is not written over; most likely it is a kubeconfig of other clusters.
+pub(super) fn foreign_kubeconfig(path: &Path) -> Failure {
+    Failure::new(anyhow::anyhow!("it exists and holds something else than a kubeconfig of mainstay"))
         .context(format!("cannot write the kubeconfig {}", path.display()))
         .unchanged("that file")
-        .next("name a file of its own; export KUBECONFIG=FILE1:FILE2 makes kubectl read both"))
+        .next("name a file of its own; export KUBECONFIG=FILE1:FILE2 makes kubectl read both")
 }
 
-/// Whether a file is a kubeconfig with no cluster but ours in it.
-fn is_ours(text: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Config {
-        #[serde(default)]
-        clusters: Vec<Cluster>,
-    }
-    #[derive(Deserialize)]
-    struct Cluster {
-        name: String,
-    }
-    serde_saphyr::from_str::<Config>(text)
-        .is_ok_and(|config| matches!(config.clusters.as_slice(), [cluster] if cluster.name == "mainstay"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kubeconfig_is_ours_if_it_has_no_other_cluster() {
-        let credentials = mainstay_apiserver::Credentials::generate().unwrap();
-        assert!(is_ours(&credentials.kubeconfig("https://127.0.0.1:6443")));
-        assert!(!is_ours("apiVersion: v1\nclusters:\n- name: work\n  cluster: {}\n"));
-        assert!(!is_ours("apiVersion: v1\nclusters:\n- name: mainstay\n- name: work\n"));
-        assert!(!is_ours("shopping list"));
-        assert!(!is_ours(""));
-    }
+/// A file that another process writes, whose server is there if it can be told.
+pub(super) fn taken_kubeconfig(path: &Path, server: Option<&str>) -> Failure {
+    let taken = format!("the kubeconfig {} is in use by another `mainstay up`", path.display());
+    let failure = match server {
+        Some(url) => Failure::new(anyhow::anyhow!("it serves at {url}")).context(taken),
+        None => Failure::new(anyhow::anyhow!(taken)),
+    };
+    failure.unchanged("that one goes on").next("mainstay up --kubeconfig FILE writes it elsewhere")
 }

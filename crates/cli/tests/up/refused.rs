@@ -164,6 +164,33 @@ fn a_kubeconfig_of_other_clusters_is_not_written_over() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), other);
 }
 
+#[tokio::test]
+async fn a_kubeconfig_that_another_one_writes_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config");
+    let up = ["up", "--memory", "--listen", "127.0.0.1:0", "--kubeconfig", text(&file)];
+    let (mut run, kubeconfig) = Run::up_with(mainstay(&up));
+    let written = std::fs::read_to_string(&file).unwrap();
+    let url = written.lines().find_map(|line| line.trim().strip_prefix("server: ")).unwrap();
+    check_refused(
+        Run::start(mainstay(&up)),
+        &[(url, "URL"), (text(&file), "FILE")],
+        &expect![[r#"
+            error: the kubeconfig FILE is in use by another `mainstay up`
+              it serves at URL
+              unchanged: that one goes on
+              next: mainstay up --kubeconfig FILE writes it elsewhere
+        "#]],
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), written);
+    create(&kubeconfig, "still-served").await;
+
+    // One that was killed has no hold on it.
+    run.signal("KILL");
+    run.end();
+    let (_run, _) = Run::up_with(mainstay(&up));
+}
+
 #[test]
 fn wrong_rules_are_refused_with_the_field_before_anything_is_made() {
     let directory = tempfile::tempdir().unwrap();
