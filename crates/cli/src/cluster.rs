@@ -2,6 +2,7 @@
 
 mod catalog;
 mod objects;
+mod selection;
 
 use crate::failure::Failure;
 use crate::home::default_directory;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 pub(crate) use catalog::{Catalog, Resource};
 pub(crate) use objects::{apply, get, list, list_metadata, missing};
+pub(crate) use selection::Selection;
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -10,7 +10,7 @@
 mod ready;
 mod render;
 
-use crate::cluster::{Cluster, Connection, list, missing};
+use crate::cluster::{Cluster, Connection, Selection, list, missing};
 use crate::failure::Failure;
 use crate::output::{Format, OBJECTS, Paint, patiently, print, say};
 use crate::systems::{self, Parent, Reach, System};
@@ -27,14 +27,8 @@ pub(crate) struct Options {
     /// A system, or a kind that its users write, by any of its names: webapp, webapps, wa.
     #[arg(value_name = "SYSTEM|KIND")]
     what: String,
-    /// One object [default: all].
-    name: Option<String>,
-    /// In this namespace [default: the context's].
-    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
-    namespace: Option<String>,
-    /// In all namespaces.
-    #[arg(short = 'A', long, conflicts_with = "name")]
-    all_namespaces: bool,
+    #[command(flatten)]
+    objects: Selection,
     /// How to print it; name prints those for whom something would be written.
     #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = Format::of(OBJECTS))]
     output: Format,
@@ -64,7 +58,7 @@ async fn plan(
     options: &Options,
 ) -> Result<Vec<Planned>, Failure> {
     let namespaced = parents.iter().all(|parent| parent.kind.scope() == Scope::Namespaced);
-    let namespace = (!options.all_namespaces).then(|| cluster.or_default(options.namespace.as_deref()));
+    let namespace = options.objects.namespace(cluster);
     // An operator for one namespace is enough if all is in there, and needs permissions only there.
     let reach = Reach { namespace: namespace.filter(|_| namespaced), leases: None };
     let operator = system.operator(cluster.client.clone(), reach).build();
@@ -75,7 +69,7 @@ async fn plan(
     let mut stepper = None;
     for parent in parents {
         let within = namespace.filter(|_| parent.kind.scope() == Scope::Namespaced);
-        let keys = match &options.name {
+        let keys = match &options.objects.name {
             Some(name) => vec![Key::new(within, name)],
             None => keys(parent, within, cluster, system).await?,
         };

@@ -10,7 +10,7 @@ mod render;
 pub(crate) mod state;
 pub(crate) mod tree;
 
-use crate::cluster::{Catalog, Cluster, Connection, get, list, missing};
+use crate::cluster::{Catalog, Cluster, Connection, Selection, get, list, missing};
 use crate::failure::Failure;
 use crate::output::{Format, OBJECTS, Paint, json, patiently, print, say, yaml};
 use crate::systems;
@@ -25,14 +25,8 @@ use std::process::ExitCode;
 pub(crate) struct Options {
     /// Any kind of the cluster, or a system: wa, deployments, Job [default: all that users of the systems write].
     kind: Option<String>,
-    /// One object [default: all].
-    name: Option<String>,
-    /// In this namespace [default: the context's].
-    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
-    namespace: Option<String>,
-    /// In all namespaces.
-    #[arg(short = 'A', long, conflicts_with = "name")]
-    all_namespaces: bool,
+    #[command(flatten)]
+    objects: Selection,
     /// How to print it.
     #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = Format::of(OBJECTS))]
     output: Format,
@@ -51,9 +45,9 @@ pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
         Format::Name => render::names(trees),
         Format::Table => {
             let (now, paint) = (Timestamp::now(), Paint::of_stdout());
-            let namespaces = options.all_namespaces;
+            let namespaces = options.objects.all_namespaces;
             let mut text = render::table(trees, namespaces, now, paint);
-            if options.name.is_some() {
+            if options.objects.name.is_some() {
                 for tree in trees {
                     text.push_str(&render::conditions(tree, now, paint));
                 }
@@ -74,12 +68,12 @@ async fn look(cluster: &Cluster, options: &Options) -> Result<(Vec<Kind>, Gather
         Some(name) => meant(&catalog, name)?,
         None => all_parents(&catalog)?,
     };
-    let namespace = (!options.all_namespaces).then(|| cluster.or_default(options.namespace.as_deref()));
+    let namespace = options.objects.namespace(cluster);
     let mut roots = Vec::new();
     let mut left_out = Vec::new();
     for kind in &kinds {
         let within = namespace.filter(|_| kind.scope() == Scope::Namespaced);
-        match &options.name {
+        match &options.objects.name {
             Some(name) => roots.extend(one(cluster, kind, &Key::new(within, name)).await?),
             None => match list(&cluster.client, &kind.collection_path(within)).await {
                 Ok(found) => roots.extend(found),
@@ -91,7 +85,7 @@ async fn look(cluster: &Cluster, options: &Options) -> Result<(Vec<Kind>, Gather
             },
         }
     }
-    if let (Some(name), Some(kind), true) = (&options.name, kinds.first(), roots.is_empty()) {
+    if let (Some(name), Some(kind), true) = (&options.objects.name, kinds.first(), roots.is_empty()) {
         let within = namespace.filter(|_| kind.scope() == Scope::Namespaced);
         return Err(missing(kind, &Key::new(within, name)));
     }
@@ -147,9 +141,11 @@ fn empty(kinds: &[Kind], options: &Options, cluster: &Cluster) -> String {
     }
     let plurals: Vec<&str> = kinds.iter().map(Kind::plural).collect();
     let plurals = plurals.join(" and no ");
-    if options.all_namespaces || kinds.iter().all(|kind| kind.scope() == Scope::Cluster) {
-        return format!("there are no {plurals} in the cluster\n");
+    let is_within = kinds.iter().any(|kind| kind.scope() == Scope::Namespaced);
+    match options.objects.namespace(cluster).filter(|_| is_within) {
+        Some(namespace) => {
+            format!("there are no {plurals} in namespace {namespace}\nnext: -A looks in all namespaces\n")
+        }
+        None => format!("there are no {plurals} in the cluster\n"),
     }
-    let namespace = cluster.or_default(options.namespace.as_deref());
-    format!("there are no {plurals} in namespace {namespace}\nnext: -A looks in all namespaces\n")
 }
