@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::rbac::Rbac;
 use crate::replicas::{InvalidReplicas, Keeper, Replicas};
-use crate::runner::{Bucket, DeletionBudget, Dependencies, Runner};
+use crate::runner::{Bucket, DeletionBudget, Dependencies, Documents, Runner};
 use crate::serve::Pulse;
 use crate::stability::{LoopSettings, Loops};
 use crate::webhook::{Serving, Webhooks};
@@ -245,6 +245,7 @@ impl OperatorBuilder {
             concurrency: self.concurrency,
             queue: Mutex::new(Queue::new(rng.fork())),
             wake: Notify::new(),
+            documents: Documents::default(),
             controllers: RwLock::default(),
             parents: Mutex::new(BTreeMap::new()),
             dependencies: Mutex::new(Dependencies::default()),

@@ -92,7 +92,7 @@ impl Operator {
         // What failed under the old handler starts afresh under the new one.
         lock(&self.runner.queue).retain(&kind, |_| false);
         // The new watches begin before the old ones end: what both want is not listed again.
-        let active = Active::start(controller, &self.runner)?;
+        let active = Active::start(controller, &self.runner, true)?;
         let old = controllers.insert(kind, active);
         drop(controllers);
         if let Some(old) = old {

@@ -165,7 +165,7 @@ impl Operator {
         let pending = std::mem::take(&mut *lock(&self.settings.pending));
         for controller in pending {
             let kind = controller.parent().clone();
-            let active = Active::start(controller, runner)?;
+            let active = Active::start(controller, runner, false)?;
             runner.controllers.write().unwrap_or_else(PoisonError::into_inner).insert(kind, active);
         }
         Ok(started)

@@ -10,6 +10,7 @@ use http::Method;
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
+use super::documents::Shared;
 use super::{Runner, Trigger, lock};
 use crate::cache::{KindState, Options, Prune, PruneError, Watch};
 use crate::controller::Controller;
@@ -51,8 +52,12 @@ impl Knowledge {
 }
 
 impl Active {
-    /// Begins to watch what the controller needs.
-    pub(crate) fn start(controller: Controller, runner: &Arc<Runner>) -> Result<Arc<Self>, PruneError> {
+    /// Begins to watch what the controller needs. One that `is_late` comes while others are at work already.
+    pub(crate) fn start(
+        controller: Controller,
+        runner: &Arc<Runner>,
+        is_late: bool,
+    ) -> Result<Arc<Self>, PruneError> {
         let mut wanted = vec![(controller.parent.clone(), options(&controller.options.prune, false)?)];
         for child in &controller.children {
             wanted.push((child.kind.clone(), options(&child.prune, child.metadata_only)?));
@@ -77,7 +82,7 @@ impl Active {
         queue.set_lane(lane, settings);
         queue.pause(lane);
         drop(queue);
-        let guide = tokio::spawn(guide(Arc::clone(&active), Arc::clone(runner))).abort_handle();
+        let guide = tokio::spawn(guide(Arc::clone(&active), Arc::clone(runner), is_late)).abort_handle();
         *active.guide.write().unwrap_or_else(PoisonError::into_inner) = Some(guide);
         Ok(active)
     }
@@ -130,18 +135,20 @@ fn options(prune: &[String], metadata_only: bool) -> Result<Options, PruneError>
     Ok(Options { prune: Prune::new(prune.iter().cloned())?, metadata_only })
 }
 
-/// Lets the parents of a controller be synced while all of its kinds are there, and holds them while not.
-async fn guide(active: Arc<Active>, runner: Arc<Runner>) {
+/// Lets the parents of a controller be synced while all of its kinds are there, and holds them while not. Who `is_late`, or whose kinds
+/// are, does not learn with the others: what they are learning from may be older than the kinds.
+async fn guide(active: Arc<Active>, runner: Arc<Runner>, mut is_late: bool) {
     let lane = active.controller.parent().clone();
     loop {
         for watch in active.watches() {
             watch.synced().await;
             let mut state = watch.state();
             while state == KindState::Missing {
+                is_late = true;
                 state = watch.state_after(&state).await;
             }
         }
-        let knowledge = learn_kinds(&active, &runner).await;
+        let knowledge = learn_kinds(&active, &runner, is_late).await;
         *active.knowledge.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(knowledge));
         if !active.can_open() {
             continue;
@@ -161,6 +168,7 @@ async fn guide(active: Arc<Active>, runner: Arc<Runner>) {
             })
         });
         futures::future::select_all(missing).await;
+        is_late = true;
         active.open.store(false, Ordering::SeqCst);
         lock(&runner.queue).pause(&lane);
     }
@@ -184,8 +192,9 @@ impl Runner {
     }
 }
 
-/// Asks until the server answers: a decision on a guess would be worse than none.
-async fn learn_kinds(active: &Active, runner: &Runner) -> Knowledge {
+/// Asks until the server answers: a decision on a guess would be worse than none. Schemas are shared with others that learn at the same
+/// time, unless it has to be asked `anew`.
+async fn learn_kinds(active: &Active, runner: &Runner, anew: bool) -> Knowledge {
     let parent = active.controller.parent();
     let mut wait = Duration::from_millis(500);
     let has_status = loop {
@@ -201,15 +210,18 @@ async fn learn_kinds(active: &Active, runner: &Runner) -> Knowledge {
         wait = (wait * 2).min(Duration::from_secs(30));
     };
     let mut rules = BTreeMap::new();
-    let mut documents: BTreeMap<String, Option<Document>> = BTreeMap::new();
+    let mut documents: BTreeMap<String, Shared> = BTreeMap::new();
     for watch in active.watches() {
         let kind = watch.kind();
         let path = Document::path(kind);
         if !documents.contains_key(&path) {
-            let document = read_document(kind, &path, runner).await;
+            let document = if anew { Shared::default() } else { runner.documents.shared(&path) };
+            let read = async || read_document(kind, &path, runner).await.ok_or(());
+            // Without it the rules are unknown ones.
+            let _ = document.get_or_try_init(read).await;
             documents.insert(path.clone(), document);
         }
-        if let Some(found) = documents.get(&path).and_then(|document| document.as_ref()?.rules(kind)) {
+        if let Some(found) = documents.get(&path).and_then(|document| document.get()?.rules(kind)) {
             rules.insert(kind.clone(), Arc::new(found));
         }
     }

@@ -12,6 +12,7 @@ mod call;
 mod carry_out;
 mod course;
 mod dependencies;
+mod documents;
 mod history;
 mod hold;
 mod inspect;
@@ -35,6 +36,7 @@ pub use budget::DeletionBudget;
 pub(crate) use call::Role;
 pub(crate) use course::Answer;
 pub(crate) use dependencies::{Dependencies, ParentId};
+pub(crate) use documents::Documents;
 use history::History;
 pub use history::PastSync;
 pub(crate) use inspect::Debug;
@@ -75,6 +77,8 @@ pub(crate) struct Runner {
     /// Told when the queue may have something to give.
     pub(crate) wake: Notify,
     pub(crate) controllers: RwLock<BTreeMap<Kind, Arc<Active>>>,
+    /// Schemas that controllers are learning from.
+    pub(crate) documents: Documents,
     pub(crate) parents: Mutex<BTreeMap<ParentId, ParentState>>,
     pub(crate) dependencies: Mutex<Dependencies>,
     /// Watches of kinds that handlers asked for.
