@@ -133,7 +133,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let rules = options.rules.as_deref().map_or_else(|| Ok(Rules::default()), read_rules)?;
     let mut keeping = Keeping::prepare(options)?;
     let named = options.kubeconfig.as_deref().map(absolute);
-    let mut claim = Claim::new(named.unwrap_or_else(|| keeping.kubeconfig()), options.kubeconfig.is_some())?;
+    let is_named = named.is_some();
+    let mut claim = Claim::new(&named.unwrap_or_else(|| keeping.kubeconfig()), is_named)?;
     let kubeconfig = claim.path().to_owned();
     let rules_from =
         options.rules.as_deref().map(absolute).and_then(|file| file.parent().map(Path::to_owned));

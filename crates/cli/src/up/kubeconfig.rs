@@ -23,20 +23,20 @@ pub(super) struct Claim {
 impl Claim {
     /// Claims the file, which may be there or not. One that holds something else than a kubeconfig of ours is refused, unless it is
     /// in a directory that is ours anyway.
-    pub(super) fn new(path: PathBuf, may_be_foreign: bool) -> Result<Self, Failure> {
-        let failed = |error| refuse::kubeconfig(error, &path);
+    pub(super) fn new(path: &Path, may_be_foreign: bool) -> Result<Self, Failure> {
+        let failed = |error| refuse::kubeconfig(error, path);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
-        let (mut file, is_blank) = match File::create_new(&path) {
+        let (mut file, is_blank) = match File::create_new(path) {
             Ok(file) => (file, true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                (File::open(&path).map_err(failed)?, false)
+                (File::open(path).map_err(failed)?, false)
             }
             Err(error) => return Err(failed(error)),
         };
-        hold(&file, &path)?;
-        let mut claim = Claim { path: path.clone(), held: Vec::new(), is_blank };
+        hold(&file, path)?;
+        let mut claim = Claim { path: path.to_owned(), held: Vec::new(), is_blank };
         if !is_blank && may_be_foreign {
             let mut text = String::new();
             let read = file.read_to_string(&mut text);
@@ -44,7 +44,7 @@ impl Claim {
             let is_blank = text.trim().is_empty();
             let is_ours = is_blank || Config::parse(&text).is_some_and(|config| config.is_ours());
             if read.is_err() || !is_ours {
-                return Err(refuse::foreign_kubeconfig(&path));
+                return Err(refuse::foreign_kubeconfig(path));
             }
         }
         claim.held.push(file);
@@ -147,7 +147,7 @@ mod tests {
     fn a_claim_that_comes_to_nothing_leaves_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config");
-        drop(Claim::new(path.clone(), true).unwrap());
+        drop(Claim::new(&path, true).unwrap());
         assert!(!path.exists());
     }
 
@@ -156,14 +156,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config");
         let own = mainstay_apiserver::Credentials::generate().unwrap().kubeconfig("https://127.0.0.1:1");
-        let mut claim = Claim::new(path.clone(), true).unwrap();
-        assert!(Claim::new(path.clone(), true).is_err());
+        let mut claim = Claim::new(&path, true).unwrap();
+        assert!(Claim::new(&path, true).is_err());
         assert!(path.exists(), "who is refused does not remove it");
         claim.write(&own).unwrap();
-        let refused = Claim::new(path.clone(), true).unwrap_err().render();
+        let refused = Claim::new(&path, true).unwrap_err().render();
         assert!(refused.contains("https://127.0.0.1:1"), "{refused}");
         drop(claim);
-        Claim::new(path.clone(), true).unwrap();
+        Claim::new(&path, true).unwrap();
         assert!(path.exists());
     }
 }

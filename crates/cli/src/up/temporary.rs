@@ -81,7 +81,7 @@ fn is_own(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let own = rustix::process::geteuid().as_raw();
     std::fs::symlink_metadata(path)
-        .is_ok_and(|found| found.is_dir() && found.uid() == own && found.mode() & 0o077 == 0)
+        .is_ok_and(|found| found.is_dir() && found.uid() == own && found.mode() & 0o777 == 0o700)
 }
 
 #[cfg(not(unix))]
