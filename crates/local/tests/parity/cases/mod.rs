@@ -42,6 +42,7 @@ pub(crate) fn all() -> Vec<(&'static str, Play)> {
         ("cron-job", |case| Box::pin(cron_jobs::runs(case))),
         ("service", |case| Box::pin(services::has_endpoints(case))),
         ("claim", |case| Box::pin(volumes::are_bound(case))),
+        ("claim-ephemeral", |case| Box::pin(volumes::are_made_for_ephemeral_volumes(case))),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! Claims and volumes that are there before them.
 
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use kube::api::{Api, DeleteParams};
 use mainstay::Kind;
 use serde_json::{Value, json};
 
@@ -37,5 +38,22 @@ pub(crate) async fn are_bound(mut case: Case) -> Case {
     case.until(&claims, "also", "bound", |claim| claim["status"]["phase"] == "Bound").await;
     case.create(claim("waits", "1Gi", &class)).await;
     case.show("claims", &[&claims]).await;
+    case
+}
+
+pub(crate) async fn are_made_for_ephemeral_volumes(mut case: Case) -> Case {
+    let (pods, claims) = (super::pods(), Kind::of::<PersistentVolumeClaim>());
+    let namespace = case.cluster.namespace().to_owned();
+    case.cluster.create(volume("ephemeral", &namespace, "web-cache")).await;
+    let template = json!({"metadata": {"labels": {"app": "web"}, "annotations": {"for": "a while"}},
+        "spec": claim("any", "1Gi", NO_CLASS)["spec"]});
+    let spec = json!({"terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "web:1"}],
+        "volumes": [{"name": "cache", "ephemeral": {"volumeClaimTemplate": template}}]});
+    case.create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec})).await;
+    case.until(&pods, "web", "runs", |pod| pod["status"]["phase"] == "Running").await;
+    case.show("made for the pod", &[&pods, &claims]).await;
+    let api: Api<Pod> = Api::namespaced(case.cluster.client(), &namespace);
+    api.delete("web", &DeleteParams::default()).await.unwrap();
+    case.show("gone with the pod", &[&pods, &claims]).await;
     case
 }
