@@ -11,7 +11,7 @@ use crate::store::{CollectionId, Key, Object};
 use crate::strategy::Part;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 const WHO: &str = "generic-garbage-collector";
@@ -74,6 +74,8 @@ pub(super) struct Garbage {
     nodes: HashMap<Place, Node>,
     /// By the owner's uid.
     dependents: HashMap<String, BTreeSet<Place>>,
+    /// Owners that were seen to go before their dependents, by uid: their kind may go too before anybody looks.
+    absent: HashSet<String>,
     /// Owners that are being deleted and wait for their dependents, by uid.
     waiting: HashMap<String, Place>,
     /// Objects whose owners may be gone.
@@ -126,6 +128,9 @@ impl Garbage {
         };
         self.waiting.remove(&uid);
         self.suspect_dependents(&uid);
+        if self.dependents.contains_key(&uid) {
+            self.absent.insert(uid);
+        }
         for owner in node.into_iter().flat_map(|node| node.owners) {
             self.unlink(&owner.uid, &place);
             self.look_at_owner(&owner.uid);
@@ -137,6 +142,7 @@ impl Garbage {
             dependents.remove(dependent);
             if dependents.is_empty() {
                 self.dependents.remove(owner);
+                self.absent.remove(owner);
             }
         }
     }
@@ -216,6 +222,7 @@ impl Garbage {
                 Standing::Solid => solid += 1,
                 Standing::Waiting => waiting.push(owner.uid.clone()),
                 Standing::Gone => gone.push(owner.uid.clone()),
+                Standing::Unknown if self.absent.contains(&owner.uid) => gone.push(owner.uid.clone()),
                 // An owner of a kind nobody knows may come to be known.
                 Standing::Unknown => return true,
             }
