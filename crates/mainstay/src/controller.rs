@@ -24,6 +24,10 @@ pub struct Controller {
     pub(crate) reads: Vec<Kind>,
     /// Those of them that may be asked for outside of the parent's namespace.
     pub(crate) everywhere: Vec<Kind>,
+    /// Any other kind may be asked for as well.
+    pub(crate) reads_any: bool,
+    /// What parents have run is like these.
+    pub(crate) runs: Vec<Controller>,
     pub(crate) handler: AnyHandler,
     pub(crate) finalize: Option<AnyFinalize>,
     pub(crate) when_gone: Option<WhenGone>,
@@ -94,6 +98,8 @@ impl Controller {
             children: Vec::new(),
             reads: Vec::new(),
             everywhere: Vec::new(),
+            reads_any: false,
+            runs: Vec::new(),
             finalize: None,
             when_gone: None,
             options: Options::default(),
@@ -107,6 +113,11 @@ impl Controller {
 
     pub(crate) fn child(&self, kind: &Kind) -> Option<&ChildKind> {
         self.children.iter().find(|child| child.kind == *kind)
+    }
+
+    /// Whether its handler may ask for objects of a kind.
+    pub(crate) fn may_read(&self, kind: &Kind) -> bool {
+        self.reads_any || self.reads.contains(kind)
     }
 
     /// Whether parents carry a finalizer: something has to be done before they go.
@@ -137,6 +148,8 @@ pub struct ControllerBuilder {
     children: Vec<ChildKind>,
     reads: Vec<Kind>,
     everywhere: Vec<Kind>,
+    reads_any: bool,
+    runs: Vec<Controller>,
     finalize: Option<AnyFinalize>,
     when_gone: Option<WhenGone>,
     options: Options,
@@ -187,6 +200,20 @@ impl ControllerBuilder {
     {
         self.everywhere.push(Kind::of::<K>());
         self.reads::<K>()
+    }
+
+    /// The handler may ask for objects of kinds that nobody knows yet, in its namespace. Whoever brings such a kind has to bring the
+    /// permission to read it too: the printed [`ClusterRole`](crate::Operator::rbac) cannot have it.
+    pub fn reads_any_kind(mut self) -> Self {
+        self.reads_any = true;
+        self
+    }
+
+    /// Parents [have controllers run](crate::SyncResponse::with_controller) that are like this one, but for its parent kind. What those need
+    /// besides that kind is part of the printed [`ClusterRole`](crate::Operator::rbac).
+    pub fn runs(mut self, like: Controller) -> Self {
+        self.runs.push(like);
+        self
     }
 
     /// Cleans up before a parent goes. Puts a finalizer on every parent.
@@ -277,7 +304,19 @@ impl ControllerBuilder {
     }
 
     fn with(self, handler: AnyHandler) -> Controller {
-        let Self { parent, children, reads, everywhere, finalize, when_gone, options } = self;
-        Controller { parent, children, reads, everywhere, handler, finalize, when_gone, options }
+        let Self { parent, children, reads, everywhere, reads_any, runs, finalize, when_gone, options } =
+            self;
+        Controller {
+            parent,
+            children,
+            reads,
+            everywhere,
+            reads_any,
+            runs,
+            handler,
+            finalize,
+            when_gone,
+            options,
+        }
     }
 }

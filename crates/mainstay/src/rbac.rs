@@ -101,6 +101,14 @@ impl Rbac {
             // Children refer to their parent with blockOwnerDeletion, which is guarded by this where that is enforced.
             self.allow(parent, "/finalizers", &["update"]);
         }
+        self.allow_beside_parent(controller);
+        for like in &controller.runs {
+            self.allow_beside_parent(like);
+        }
+    }
+
+    /// What a controller needs of other kinds than its parents'.
+    fn allow_beside_parent(&mut self, controller: &Controller) {
         for child in &controller.children {
             self.allow_child(child);
         }

@@ -13,7 +13,8 @@ use crate::cache::{Object, Unreadable};
 use crate::controller::Controller;
 use crate::diff::Rules;
 use crate::handler::{
-    Answers, AnyFinalize, AnyHandler, Error, Finalized, Lookup, RecordedQuestion, Related, SyncRequest,
+    Answers, AnyFinalize, AnyHandler, Error, Finalized, Lookup, RecordedQuestion, Registered, Related,
+    SyncRequest,
 };
 use crate::kind::{Kind, ObjectRef};
 use crate::plan::{Memory, Plan, Situation};
@@ -38,6 +39,8 @@ pub struct Recording {
     strangers: Vec<(Kind, Value)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     related: Vec<Asked>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    registered: Vec<(Kind, Registered)>,
     rules: Vec<(Kind, Rules)>,
     memory: Memory,
     finalizer: String,
@@ -101,6 +104,11 @@ impl Recording {
                     question: RecordedQuestion::of(question),
                     answer: answer.as_deref().map(values),
                 })
+                .collect(),
+            registered: snapshot
+                .registered
+                .iter()
+                .map(|(kind, known)| (kind.clone(), known.clone()))
                 .collect(),
             rules: situation.rules.iter().map(|(kind, rules)| (kind.clone(), Rules::clone(rules))).collect(),
             memory: situation.memory.clone(),
@@ -170,6 +178,7 @@ impl Recording {
             parent: read(&self.kind, &self.parent)?,
             children: children.collect::<Result<_, Unreadable>>()?,
             revisions: all(&crate::plan::revision_kind(), &self.revisions)?,
+            registered: self.registered.iter().cloned().collect(),
             now: self.at,
         })
     }

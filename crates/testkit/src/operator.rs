@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use mainstay::{Key, Kind, Operator, OperatorBuilder, Scope, Stepped, Stepper};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -308,13 +308,14 @@ impl Cluster {
         answer
     }
 
-    /// Deletes an object.
+    /// Deletes an object, as kubectl does: what it owns goes after it, also where a request that says nothing would leave it behind.
     ///
     /// # Panics
     /// When the server refuses it.
     pub async fn delete(&self, kind: &Kind, name: &str) {
         let path = self.path(kind, name);
-        let (status, answer) = self.request(Method::DELETE, &path, "application/json", &Value::Null).await;
+        let body = json!({"propagationPolicy": "Background"});
+        let (status, answer) = self.request(Method::DELETE, &path, "application/json", &body).await;
         assert!(status.is_success(), "deleting {path}: {status} {answer}");
     }
 

@@ -18,6 +18,7 @@ pub struct ChildKind {
     pub(crate) recreate_immutable: bool,
     pub(crate) adopt: Option<Adopt>,
     pub(crate) bond: Bond,
+    pub(crate) foreground: bool,
     pub(crate) metadata_only: bool,
     pub(crate) prune: Vec<String>,
 }
@@ -54,6 +55,7 @@ impl ChildKind {
             recreate_immutable: false,
             adopt: None,
             bond: Bond::Owned,
+            foreground: false,
             metadata_only: false,
             prune: Vec::new(),
         }
@@ -90,6 +92,13 @@ impl ChildKind {
     /// them to see them.
     pub fn unowned(mut self) -> Self {
         self.bond = Bond::Unowned;
+        self
+    }
+
+    /// Deletes these in the foreground: they stay until all that they own is gone. For kinds whose next one must not begin while the last
+    /// one's pods run.
+    pub fn delete_in_foreground(mut self) -> Self {
+        self.foreground = true;
         self
     }
 

@@ -18,9 +18,10 @@ pub(super) fn uid_of(body: &Body) -> &str {
 /// The bytes that are sent.
 pub(super) fn render_body(action: Action, body: &Body) -> Vec<u8> {
     if matches!(action, Action::Delete | Action::End) {
+        let policy = if body.foreground { "Foreground" } else { "Background" };
         let mut options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions",
-            "preconditions": {"uid": uid_of(body)}, "propagationPolicy": "Background",
+            "preconditions": {"uid": uid_of(body)}, "propagationPolicy": policy,
         });
         if let Precondition::Unchanged { resource_version, .. } = &body.precondition {
             options["preconditions"]["resourceVersion"] = json!(resource_version);

@@ -10,6 +10,7 @@
 
 mod children;
 mod error;
+mod registration;
 mod related;
 mod request;
 mod response;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 pub use children::{Child, Children, TypedChildren};
 pub use error::{Error, ErrorKind};
+pub use registration::{Registered, RegisteredState, Registration};
 pub use related::Related;
 pub(crate) use related::{Answers, Lookup, RecordedQuestion};
 pub use request::SyncRequest;

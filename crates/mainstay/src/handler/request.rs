@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::related::{Answers, Lookup, Related};
-use super::{Children, Error, TypedChildren};
+use super::{Children, Error, Registered, TypedChildren};
 use crate::cache::Object;
 use crate::kind::{Key, Kind, ObjectRef, Scope};
 use crate::snapshot::Snapshot;
@@ -120,6 +120,11 @@ impl SyncRequest {
         T::Scope: 'static,
     {
         TypedChildren { all: self.all_children(), kind: Kind::of::<T>(), typed: PhantomData }
+    }
+
+    /// How a controller of this kind is doing that the parent's last answer [named](super::SyncResponse::with_controller).
+    pub fn registered(&self, kind: &Kind) -> Option<&Registered> {
+        self.0.snapshot.registered.get(kind)
     }
 
     /// Another object by name, in the parent's namespace (or cluster-scoped). The sync runs again when it changes, comes

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Error;
+use super::{Error, Registration};
 use crate::events::Event;
 use crate::kind::ObjectRef;
 
@@ -32,6 +32,7 @@ pub struct SyncResponse {
     pub(crate) released: Vec<ObjectRef>,
     /// Finalizers that shall be taken off.
     pub(crate) let_go: Vec<(ObjectRef, String)>,
+    pub(crate) controllers: Vec<Registration>,
 }
 
 /// How a parent that is over goes.
@@ -160,6 +161,15 @@ impl SyncResponse {
     /// [`status_first`](Self::status_first) this happens only once the status is written: what has been counted may go.
     pub fn let_go(mut self, object: ObjectRef, finalizer: &str) -> Self {
         self.let_go.push((object, finalizer.to_owned()));
+        self
+    }
+
+    /// Has a controller run for as long as the parent's answers name it: the parent declares a kind. It ends when the parent is gone; its
+    /// own parents and their children stay as they are. It runs in the replica that the parent is synced by: an operator that does this has
+    /// a [single shard](crate::Replicas::leader). How it is doing is told by
+    /// [`SyncRequest::registered`](super::SyncRequest::registered).
+    pub fn with_controller(mut self, registration: Registration) -> Self {
+        self.controllers.push(registration);
         self
     }
 

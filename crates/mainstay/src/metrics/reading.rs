@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
@@ -53,6 +54,7 @@ pub struct Reading {
     cache_bytes: Gauge<ByKind>,
     watch_errors: Gauge<ByKind>,
     watch_lists: Gauge<ByKind>,
+    watch_lag: Gauge<ByKind>,
     loops: Gauge<ByKind>,
     lease_held: Gauge<ByShard>,
 }
@@ -86,6 +88,12 @@ impl Reading {
         self.watch_lists.add(ByKind { kind: kind.clone() }, count(lists));
     }
 
+    /// For how long nothing could be heard of a kind; zero while every change is told as it happens.
+    pub fn watch_lag(&mut self, kind: &Kind, lag: Duration) {
+        let seconds = usize::try_from(lag.as_secs()).unwrap_or(usize::MAX);
+        self.watch_lag.add(ByKind { kind: kind.clone() }, seconds);
+    }
+
     /// Parents of a kind whose syncs undo each other.
     pub fn loops(&mut self, parent: &Kind, count: usize) {
         self.loops.add(ByKind { kind: parent.clone() }, count);
@@ -109,6 +117,11 @@ impl Reading {
             "Attempts to list or watch the kind that failed.",
         )?;
         self.watch_lists.encode_counter(e, "watch_lists", "Lists of the kind, the first one included.")?;
+        self.watch_lag.encode(
+            e,
+            "watch_lag_seconds",
+            "For how long nothing could be heard of the kind; 0 while every change is told as it happens.",
+        )?;
         self.loops.encode(e, "loops", "Parents whose syncs undo each other.")?;
         self.lease_held.encode(e, "lease_held", "1 while this replica holds the lease of the shard, else 0.")
     }

@@ -84,7 +84,11 @@ pub struct OperatorBuilder {
     loops: LoopSettings,
     clock: Arc<dyn Clock>,
     seed: Option<u64>,
+    own_metrics: Vec<OwnMetrics>,
 }
+
+/// Adds metrics of its own.
+type OwnMetrics = Box<dyn FnOnce(&Metrics) + Send>;
 
 impl OperatorBuilder {
     pub(super) fn new(name: &str, client: kube::Client) -> Self {
@@ -104,6 +108,7 @@ impl OperatorBuilder {
             loops: LoopSettings::default(),
             clock: Arc::new(SystemClock),
             seed: None,
+            own_metrics: Vec::new(),
         }
     }
 
@@ -194,6 +199,12 @@ impl OperatorBuilder {
         self
     }
 
+    /// Adds metrics of its own to those that are served: see [`Metrics::register`].
+    pub fn metrics(mut self, add: impl FnOnce(&Metrics) + Send + 'static) -> Self {
+        self.own_metrics.push(Box::new(add));
+        self
+    }
+
     /// The operator.
     ///
     /// # Errors
@@ -215,6 +226,9 @@ impl OperatorBuilder {
         let timeout = self.request_timeout.min(longest);
         let mut rng = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let metrics = Metrics::new(&self.name, &self.version);
+        for add in self.own_metrics {
+            add(&metrics);
+        }
         let (fence, keeper) =
             self.replicas.join(&self.name, self.client.clone(), Arc::clone(&self.clock), rng.fork())?;
         let instance = fence.identity().map_or_else(String::new, |identity| identity.as_str().to_owned());
@@ -250,6 +264,7 @@ impl OperatorBuilder {
             parents: Mutex::new(BTreeMap::new()),
             dependencies: Mutex::new(Dependencies::default()),
             related: Mutex::default(),
+            registrations: Mutex::default(),
             budget: Mutex::new(Bucket::new(self.budget)),
             loops: Mutex::new(Loops::new(self.loops)),
             webhooks: Mutex::default(),

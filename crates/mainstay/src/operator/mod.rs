@@ -8,7 +8,7 @@ mod tests;
 mod unconnected;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 pub use builder::{BuildError, OperatorBuilder};
 pub use run::RunError;
@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::queue::Priority;
 use crate::rbac::Rbac;
 use crate::record::Recording;
-use crate::runner::{Active, ControllerState, ParentReport, Runner, Trigger, lock};
+use crate::runner::{ControllerState, ParentReport, Runner, Trigger, lock};
 
 /// A running or yet to be run operator. Cheap to clone; clones are handles to the same one.
 #[derive(Clone)]
@@ -87,18 +87,7 @@ impl Operator {
             pending.push(controller);
             return Ok(());
         }
-        // Nobody looks for the controller before it is there: its guide may be quick.
-        let mut controllers = self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner);
-        // What failed under the old handler starts afresh under the new one.
-        lock(&self.runner.queue).retain(&kind, |_| false);
-        // The new watches begin before the old ones end: what both want is not listed again.
-        let active = Active::start(controller, &self.runner, true)?;
-        let old = controllers.insert(kind, active);
-        drop(controllers);
-        if let Some(old) = old {
-            old.stop();
-        }
-        Ok(())
+        self.runner.start_controller(controller)
     }
 
     /// Removes the controller of a parent kind, and tells whether there was one. Syncs that run finish; parents and children
@@ -109,16 +98,7 @@ impl Operator {
         pending.retain(|known| known.parent() != parent);
         let was_pending = pending.len() < before;
         drop(pending);
-        let removed = self.runner.controllers.write().unwrap_or_else(PoisonError::into_inner).remove(parent);
-        let Some(removed) = removed else { return was_pending };
-        removed.stop();
-        lock(&self.runner.queue).remove_lane(parent);
-        let known: Vec<_> =
-            lock(&self.runner.parents).keys().filter(|(kind, _)| kind == parent).cloned().collect();
-        for id in known {
-            self.runner.forget(&id);
-        }
-        true
+        self.runner.end_controller(parent) || was_pending
     }
 
     /// How each controller is doing.

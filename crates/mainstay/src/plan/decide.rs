@@ -224,6 +224,10 @@ impl Situation<'_> {
         if delete_others {
             self.plan_deletions(&kept, draft);
         }
+        for step in draft.steps.iter_mut().filter(|step| step.action == Action::Delete) {
+            step.body.foreground =
+                self.controller.child(&step.object.kind).is_some_and(|child| child.foreground);
+        }
         self.keep_to_budget(draft);
     }
 

@@ -189,13 +189,15 @@ impl Reason {
 pub(crate) struct Body {
     pub(crate) value: Value,
     pub(crate) precondition: Precondition,
+    /// A deletion waits for all that the object owns.
+    pub(crate) foreground: bool,
     /// The step's changes with nothing hidden. They never leave the process.
     pub(crate) changes: Vec<Change>,
 }
 
 impl Body {
     pub(crate) fn new(value: Value, precondition: Precondition) -> Self {
-        Self { value, precondition, changes: Vec::new() }
+        Self { value, precondition, foreground: false, changes: Vec::new() }
     }
 }
 

@@ -1,13 +1,14 @@
 //! A controller at work: its watches, what is known of its kinds, and whether its parents can be synced.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::documents::Shared;
@@ -30,7 +31,7 @@ pub(crate) struct Active {
     watches: Vec<Watch>,
     knowledge: RwLock<Option<Arc<Knowledge>>>,
     /// Whether its parents may be synced, as far as the guide has seen.
-    open: AtomicBool,
+    open: watch::Sender<bool>,
     /// Handlers that run past their deadline.
     pub(crate) overdue: AtomicUsize,
     guide: RwLock<Option<AbortHandle>>,
@@ -72,7 +73,7 @@ impl Active {
             watches: watches.collect(),
             controller,
             knowledge: RwLock::default(),
-            open: AtomicBool::new(false),
+            open: watch::Sender::new(false),
             overdue: AtomicUsize::new(0),
             guide: RwLock::default(),
         });
@@ -118,7 +119,13 @@ impl Active {
 
     /// Whether everything is there that a decision needs.
     pub(crate) fn is_ready(&self) -> bool {
-        self.open.load(Ordering::SeqCst) && self.can_open()
+        *self.open.borrow() && self.can_open()
+    }
+
+    /// Waits until its parents may be synced, or may no longer be.
+    pub(crate) async fn opened_or_closed(&self) {
+        // The sender lives as long as this.
+        let _ = self.open.subscribe().changed().await;
     }
 
     fn can_open(&self) -> bool {
@@ -153,7 +160,7 @@ async fn guide(active: Arc<Active>, runner: Arc<Runner>, mut is_late: bool) {
         if !active.can_open() {
             continue;
         }
-        active.open.store(true, Ordering::SeqCst);
+        active.open.send_replace(true);
         lock(&runner.queue).resume(&lane);
         let parents = runner.find_parents(&lane);
         tracing::info!(kind = %lane, parents, "all caches are filled; syncing");
@@ -169,7 +176,7 @@ async fn guide(active: Arc<Active>, runner: Arc<Runner>, mut is_late: bool) {
         });
         futures::future::select_all(missing).await;
         is_late = true;
-        active.open.store(false, Ordering::SeqCst);
+        active.open.send_replace(false);
         lock(&runner.queue).pause(&lane);
     }
 }

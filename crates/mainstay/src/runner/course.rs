@@ -13,7 +13,9 @@ use super::sync::Ended;
 use super::{Active, Knowledge, ParentId, ParentState, PastSync, Runner, Trigger, lock};
 use crate::cache::Object;
 use crate::events::{Event, Regarding};
-use crate::handler::{Answers, Error, ErrorKind, Finalized, Related, SyncRequest, SyncResponse};
+use crate::handler::{
+    Answers, Error, ErrorKind, Finalized, Registration, Related, SyncRequest, SyncResponse,
+};
 use crate::plan::{PAUSED, Plan, Situation, Waiting, decide_finalized, decide_response};
 use crate::queue::{Outcome, Priority};
 use crate::replicas::Turn;
@@ -55,6 +57,10 @@ impl Answer {
 
     pub(crate) fn children(&self) -> &[Value] {
         self.response().map_or(&[], SyncResponse::children)
+    }
+
+    fn controllers(&self) -> &[Registration] {
+        self.response().map_or(&[], |response| &response.controllers)
     }
 
     fn events(&self) -> &[Event] {
@@ -142,6 +148,9 @@ impl Course<'_> {
         for event in answer.events() {
             self.emit(event.clone());
         }
+        if !is_paused(parent) {
+            self.runner.register(&self.id, answer.controllers());
+        }
         let held_until = self.runner.hold_loops(&mut plan, parent, Instant::now());
         let executed = self.execute(&mut plan, &mut state, &answer, &asked).await;
         self.conclude(state, plan, executed, held_until)
@@ -152,7 +161,7 @@ impl Course<'_> {
         // Between question and answer the last of those who asked before may have let go of the watch. A new one tells all
         // dependants when it is filled.
         for question in asked.keys() {
-            if self.active.controller.reads.contains(question.kind()) {
+            if self.active.controller.may_read(question.kind()) {
                 self.runner.watch_related(question.kind());
             }
         }

@@ -246,6 +246,11 @@ impl Runner {
         for report in self.caches.reports() {
             reading.cached(&report.kind, report.objects, report.allocated_bytes);
             reading.watched(&report.kind, report.errors, report.lists);
+            let lag = match report.state {
+                KindState::Stale { since, .. } => since.elapsed(),
+                _ => Duration::ZERO,
+            };
+            reading.watch_lag(&report.kind, lag);
         }
         let parents = lock(&self.parents);
         let loops = lock(&self.loops);

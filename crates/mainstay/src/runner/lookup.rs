@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::AbortHandle;
 
-use super::{ParentId, Runner, Trigger, lock};
+use super::{Active, ParentId, Runner, Trigger, lock};
 use crate::cache::{KindState, Object, Options, Selector, Watch, WatchScope};
 use crate::handler::{Error, Lookup, Related};
 use crate::kind::Kind;
@@ -14,16 +14,13 @@ use crate::queue::Priority;
 /// The caches, as one controller's handler may ask them.
 pub(crate) struct CacheLookup {
     pub(crate) runner: Arc<Runner>,
-    /// The kinds that the controller said it reads.
-    pub(crate) reads: Vec<Kind>,
-    /// Those of them that it reads in all namespaces.
-    pub(crate) everywhere: Vec<Kind>,
+    pub(crate) active: Arc<Active>,
 }
 
 impl Lookup for CacheLookup {
     fn look_up(&self, question: &Related) -> Result<Vec<Arc<Object>>, Error> {
         let kind = question.kind();
-        if !self.reads.contains(kind) {
+        if !self.active.controller.may_read(kind) {
             let message = format!(
                 "{kind} was asked for, but is not declared; declare it with `reads` so that the operator may read it"
             );
@@ -42,7 +39,7 @@ impl Lookup for CacheLookup {
     }
 
     fn reaches_everywhere(&self, kind: &Kind) -> bool {
-        self.everywhere.contains(kind)
+        self.active.controller.everywhere.contains(kind)
     }
 }
 

@@ -17,6 +17,7 @@ mod history;
 mod hold;
 mod inspect;
 mod lookup;
+mod registrations;
 mod sync;
 mod trigger;
 mod wake;
@@ -42,6 +43,7 @@ pub use history::PastSync;
 pub(crate) use inspect::Debug;
 pub use inspect::{ControllerState, ParentReport};
 pub(crate) use lookup::{CacheLookup, RelatedWatch, describe};
+use registrations::Registrations;
 pub use trigger::Trigger;
 
 use crate::cache::Caches;
@@ -83,6 +85,8 @@ pub(crate) struct Runner {
     pub(crate) dependencies: Mutex<Dependencies>,
     /// Watches of kinds that handlers asked for.
     pub(crate) related: Mutex<BTreeMap<Kind, RelatedWatch>>,
+    /// Controllers that parents have run.
+    pub(crate) registrations: Mutex<Registrations>,
     pub(crate) budget: Mutex<Bucket>,
     pub(crate) loops: Mutex<Loops<FieldPath>>,
     /// How the webhooks are doing, if there are any.

@@ -74,18 +74,14 @@ impl Runner {
     }
 
     /// What the handler is given.
-    pub(crate) fn request(self: &Arc<Self>, active: &Active, parent: Arc<Object>) -> SyncRequest {
+    pub(crate) fn request(self: &Arc<Self>, active: &Arc<Active>, parent: Arc<Object>) -> SyncRequest {
         let snapshot = self.snapshot(active, parent);
-        let lookup = CacheLookup {
-            runner: Arc::clone(self),
-            reads: active.controller.reads.clone(),
-            everywhere: active.controller.everywhere.clone(),
-        };
+        let lookup = CacheLookup { runner: Arc::clone(self), active: Arc::clone(active) };
         SyncRequest::new(snapshot, Arc::new(lookup))
     }
 
     fn snapshot(&self, active: &Active, parent: Arc<Object>) -> Snapshot {
-        let uid = parent.uid();
+        let (uid, parent_key) = (parent.uid(), parent.key().clone());
         let kinds = active.controller.children.iter().map(|child| &child.kind);
         let children = kinds.map(|kind| (kind.clone(), self.caches.children_of(kind, uid))).collect();
         let revisions = active.revisions().map_or_else(Vec::new, |kind| self.caches.children_of(&kind, uid));
@@ -94,6 +90,7 @@ impl Runner {
             parent,
             children,
             revisions,
+            registered: self.registered(&(active.controller.parent.clone(), parent_key)),
             now: self.clock.now(),
         }
     }

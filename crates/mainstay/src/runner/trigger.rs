@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::kind::ObjectRef;
+use crate::kind::{Kind, ObjectRef};
 
 /// Why a parent is synced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum Trigger {
     OwnWrites,
     /// A kind's cache has been filled.
     CacheFilled,
+    /// A controller of this kind that the parent has run came to work, or had to stop.
+    Registered(Kind),
     /// This replica has become responsible for the parent.
     TakenOver,
     /// A time has come that it waited for: asked for by the handler, or the end of a backoff.
@@ -45,6 +47,7 @@ impl Trigger {
             Self::Related(_) => "related",
             Self::OwnWrites => "own-writes",
             Self::CacheFilled => "cache-filled",
+            Self::Registered(_) => "registered",
             Self::TakenOver => "taken-over",
             Self::Time => "timer",
         }
@@ -63,6 +66,9 @@ impl fmt::Display for Trigger {
             Self::Related(object) => write!(f, "{object}, which it depends on, changed"),
             Self::OwnWrites => f.write_str("the last sync wrote something"),
             Self::CacheFilled => f.write_str("a cache was filled"),
+            Self::Registered(kind) => {
+                write!(f, "the controller of {kind}, which it has run, came to work or had to stop")
+            }
             Self::TakenOver => f.write_str("this replica became responsible for it"),
             Self::Time => f.write_str("its time had come"),
         }

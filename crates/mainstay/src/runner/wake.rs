@@ -77,6 +77,7 @@ impl Runner {
         lock(&self.parents).remove(parent);
         lock(&self.loops).forget(&crate::kind::ObjectRef { kind: parent.0.clone(), key: parent.1.clone() });
         self.set_dependencies(parent, std::collections::BTreeSet::new());
+        self.unregister_all(parent);
     }
 
     /// The parents that own, or owned, a child.

@@ -7,7 +7,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Collected, Full};
 use mainstay::{Kind, Scope};
 use mainstay_apiserver::ApiServer;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::script::{Action, Step, namespace_of};
@@ -72,7 +72,9 @@ impl User {
             }
             Action::Delete { kind, key } => {
                 let path = kind.object_path(key);
-                self.send(&step.cluster, Method::DELETE, &path, "application/json", &Value::Null).await
+                // As kubectl deletes: without this, a Job would leave its pods behind.
+                let body = json!({"propagationPolicy": "Background"});
+                self.send(&step.cluster, Method::DELETE, &path, "application/json", &body).await
             }
             Action::Wait(_) => Ok(()),
         }

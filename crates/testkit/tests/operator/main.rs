@@ -22,6 +22,7 @@ mod plan;
 mod policies;
 mod queue;
 mod rbac;
+mod registrations;
 mod related;
 mod replicas;
 mod seam;

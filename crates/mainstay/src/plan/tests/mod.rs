@@ -135,6 +135,7 @@ impl World {
             strangers.extend(others.into_iter().map(|object| (object.reference(), object)));
         }
         let snapshot = Snapshot {
+            registered: BTreeMap::new(),
             kind: parent_kind(),
             parent: read(&parent_kind(), &self.parent),
             children,
