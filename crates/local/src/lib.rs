@@ -16,4 +16,5 @@ pub mod controllers;
 mod fit;
 pub mod node;
 pub mod scheduler;
+pub mod stand_in;
 mod time;

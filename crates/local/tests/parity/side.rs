@@ -1,11 +1,8 @@
 //! The two clusters.
 
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use mainstay::Operator;
-use mainstay_local::node::heartbeat::{self, Description};
-use mainstay_local::node::{self, Node};
-use mainstay_local::{controllers, scheduler};
+use mainstay_local::controllers;
+use mainstay_local::stand_in::simulated_node;
 use mainstay_testkit::binaries::Binaries;
 use mainstay_testkit::cluster::report_missing;
 use mainstay_testkit::real::{Controllers, RealControlPlane, RealOptions};
@@ -72,22 +69,7 @@ impl Side {
         control_plane: Option<RealControlPlane>,
         mut operators: Vec<Operator>,
     ) -> Self {
-        let client = cluster.client();
-        let capacity = [("cpu", "8"), ("memory", "16Gi"), ("pods", "500")];
-        let capacity = capacity.map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())));
-        let description = Description {
-            name: NODE.into(),
-            address: "127.0.0.1".into(),
-            capacity: capacity.clone().into(),
-            allocatable: capacity.into(),
-            labels: [].into(),
-            version: "v1.36.3".into(),
-        };
-        heartbeat::register(client.clone(), &description, Timestamp::now()).await.unwrap();
-        let node = Node::new(NODE, "127.0.0.1");
-        let builder = node::configure(Operator::builder(node::NAME, client.clone()), &node);
-        operators.push(heartbeat::configure(builder, description).build().unwrap());
-        operators.push(scheduler::configure(Operator::builder(scheduler::NAME, client)).build().unwrap());
+        operators.extend(simulated_node(cluster.client(), NODE).await.unwrap());
         let running = operators.into_iter().map(RunningOperator::start).collect();
         Self { cluster, _running: running, _control_plane: control_plane }
     }
