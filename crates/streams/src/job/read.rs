@@ -1,0 +1,117 @@
+//! From live objects to what a decision rests on.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::kinds::{ActiveRun, labels};
+use crate::lifecycle::{JobState, LiveJob, LiveSchedule};
+
+/// Reads a Job. The pods may be those of other Jobs as well.
+pub fn read_job(job: &Value, pods: &[Value]) -> LiveJob {
+    let finalizers = job["metadata"]["finalizers"].as_array();
+    LiveJob {
+        name: text(&job["metadata"]["name"]),
+        run: run(job),
+        state: state(job, pods),
+        is_deleting: is_deleting(job),
+        is_held: finalizers.into_iter().flatten().any(|finalizer| finalizer == labels::OUTCOME),
+    }
+}
+
+/// Reads a `CronJob`. The Jobs and pods may be those of others as well.
+pub fn read_schedule(cron_job: &Value, jobs: &[Value], pods: &[Value]) -> LiveSchedule {
+    let own = jobs.iter().filter(|job| is_of(job, cron_job));
+    let mut ended: Vec<(String, Timestamp, JobState)> = own
+        .map(|job| (text(&job["metadata"]["name"]), began_at(job), state(job, pods)))
+        .filter(|(_, _, state)| *state != JobState::Running)
+        .collect();
+    ended.sort_by(|one, other| (one.1, &one.0).cmp(&(other.1, &other.0)));
+    LiveSchedule {
+        name: text(&cron_job["metadata"]["name"]),
+        run: run(cron_job),
+        is_deleting: is_deleting(cron_job),
+        ended,
+    }
+}
+
+/// Whether a Job has failed for good: then its pods can tell more.
+pub fn has_failed(job: &Value) -> bool {
+    matches!(state(job, &[]), JobState::Failed { .. })
+}
+
+fn run(object: &Value) -> Option<ActiveRun> {
+    serde_json::from_str(object["metadata"]["annotations"][labels::RUN].as_str()?).ok()
+}
+
+fn is_deleting(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Whether an object is controlled by another.
+fn is_of(object: &Value, owner: &Value) -> bool {
+    let uid = &owner["metadata"]["uid"];
+    let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    !uid.is_null() && references.into_iter().any(|reference| reference["uid"] == *uid)
+}
+
+fn state(job: &Value, pods: &[Value]) -> JobState {
+    let condition = |kind: &str| {
+        let mut all = job["status"]["conditions"].as_array().into_iter().flatten();
+        all.find(|condition| condition["type"] == kind && condition["status"] == "True")
+    };
+    // A Job without any of these times has none to tell; its beginning is the nearest.
+    let since = |condition: &Value| {
+        time(&condition["lastTransitionTime"]).or_else(|| time(&condition["lastProbeTime"]))
+    };
+    if let Some(complete) = condition("Complete") {
+        let at = time(&job["status"]["completionTime"]).or_else(|| since(complete));
+        return JobState::Completed { at: at.unwrap_or_else(|| began_at(job)) };
+    }
+    if let Some(failed) = condition("Failed") {
+        return JobState::Failed {
+            at: since(failed).unwrap_or_else(|| began_at(job)),
+            exit_code: exit_code(pods.iter().filter(|pod| is_of(pod, job))),
+            reason: Some(text(&failed["reason"]))
+                .filter(|reason| !reason.is_empty())
+                .unwrap_or("Failed".into()),
+        };
+    }
+    JobState::Running
+}
+
+fn began_at(job: &Value) -> Timestamp {
+    let times = [&job["status"]["startTime"], &job["metadata"]["creationTimestamp"]];
+    times.into_iter().find_map(time).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// The exit code of the container that failed first, in the pod that failed last: that one has used up the Job's patience, and what else
+/// failed in it may have done so because of the first.
+fn exit_code<'a>(pods: impl Iterator<Item = &'a Value>) -> Option<i32> {
+    let of_pod = |pod: &'a Value| first_failure(pod).map(|failure| (failure, text(&pod["metadata"]["name"])));
+    let last = pods
+        .filter_map(of_pod)
+        .max_by(|((one, _), one_name), ((other, _), other_name)| (one, one_name).cmp(&(other, other_name)));
+    last.map(|((_, code), _)| code)
+}
+
+/// When the first container of a pod failed, and how. One that was restarted tells of the last time.
+fn first_failure(pod: &Value) -> Option<(Option<Timestamp>, i32)> {
+    let lists = ["initContainerStatuses", "containerStatuses"];
+    let statuses = lists.into_iter().filter_map(|list| pod["status"][list].as_array()).flatten();
+    let failure = |ended: &Value| {
+        let code = i32::try_from(ended["exitCode"].as_i64()?).ok().filter(|code| *code != 0)?;
+        Some((time(&ended["finishedAt"]), code))
+    };
+    let failures = statuses.filter_map(|status| {
+        failure(&status["state"]["terminated"]).or_else(|| failure(&status["lastState"]["terminated"]))
+    });
+    failures.min_by_key(|(at, _)| (at.is_none(), *at))
+}
+
+fn time(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,4 @@
+mod reference;
+mod rules;
+mod walk;
+mod world;

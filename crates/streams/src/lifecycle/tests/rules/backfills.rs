@@ -1,0 +1,174 @@
+//! Backfills: who asks for them, in what order they run, and what becomes of requests.
+
+use expect_test::expect;
+
+use super::{check, running};
+use crate::kinds::{BackfillPhase, Phase};
+use crate::lifecycle::tests::world::{World, seconds};
+
+#[test]
+fn a_stream_is_not_stopped_for_a_backfill_that_cannot_be_made() {
+    let mut world = running();
+    world.user.is_backfill_broken = true;
+    world.request("r", 0);
+    check(
+        &world,
+        expect![[r#"
+            Running ProblemWhileRunning: It runs on as it was before this: spec.jobTemplateRef: is a number
+            s-1 as it is
+        "#]],
+    );
+}
+
+#[test]
+fn a_request_stops_the_stream_and_is_settled_when_its_backfill_is_done() {
+    let mut world = running();
+    world.request("r", 0);
+    check(
+        &world,
+        expect![[r#"
+        Pending BackfillRequested: A backfill is asked for: the stream is stopped for it
+        nothing
+    "#]],
+    );
+    world.step();
+    world.step();
+    world.collect().unwrap();
+    check(
+        &world,
+        expect![[r#"
+        Backfilling BackfillStarts: Backfill b-2 is started
+        b-2 attempt 1
+    "#]],
+    );
+    world.step();
+    check(
+        &world,
+        expect![[r#"
+        Backfilling Backfilling: Backfill b-2 runs
+        b-2 attempt 1
+        - BackfillStarted: Backfill b-2 was started
+    "#]],
+    );
+    world.settle();
+    world.complete();
+    world.step();
+    assert_eq!(world.status.backfills[0].phase, BackfillPhase::Completed);
+    world.settle();
+    assert!(world.status.backfills.is_empty() && world.status.begun.is_none());
+    assert_eq!(world.status.phase, Some(Phase::Running));
+}
+
+#[test]
+fn a_request_is_tried_again_as_often_as_it_says_then_has_failed() {
+    let mut world = running();
+    world.request("a", 1);
+    world.request("b", 0);
+    world.settle();
+    world.fail(1);
+    world.step();
+    world.collect().unwrap();
+    world.now += seconds(11);
+    check(
+        &world,
+        expect![[r#"
+        Backfilling BackfillStarts: Backfill b-3 is started
+        b-3 attempt 2
+    "#]],
+    );
+    world.settle();
+    world.fail(1);
+    world.step();
+    let outcome = &world.status.backfills[0];
+    assert_eq!((outcome.request.as_str(), outcome.phase, outcome.attempts), ("a", BackfillPhase::Failed, 2));
+    world.settle();
+    assert_eq!(world.status.run.as_ref().unwrap().purpose.request(), Some("b"));
+    world.fail(1);
+    assert_eq!(world.settle().phase(), Phase::CrashLoopDetected);
+}
+
+#[test]
+fn a_cancelled_backfill_is_stopped_and_a_cancelled_request_in_the_queue_is_settled() {
+    let mut world = running();
+    world.request("a", 0);
+    world.request("b", 0);
+    world.settle();
+    world.requests.iter_mut().for_each(|request| request.is_cancelled = true);
+    check(
+        &world,
+        expect![[r#"
+        Pending BackfillCancelled: The backfill is not wanted any more: it is stopped
+        nothing, status first
+    "#]],
+    );
+    world.step();
+    let phases: Vec<_> = world.status.backfills.iter().map(|over| (over.phase, over.attempts)).collect();
+    assert_eq!(phases, [(BackfillPhase::Cancelled, 1), (BackfillPhase::Cancelled, 0)]);
+    assert_eq!(world.settle().phase(), Phase::Running);
+    assert_eq!(world.status.history[0].reason, "BackfillCancelled");
+}
+
+#[test]
+fn a_suspended_backfill_keeps_its_request_open_and_goes_on_with_it() {
+    let mut world = running();
+    world.request("a", 0);
+    world.settle();
+    world.user.is_suspended = true;
+    world.settle();
+    assert!(world.status.backfills.is_empty());
+    world.user.is_suspended = false;
+    world.settle();
+    let run = world.status.run.as_ref().unwrap();
+    assert_eq!((run.purpose.request(), run.attempt), (Some("a"), 2));
+}
+
+#[test]
+fn a_new_stream_is_backfilled_once_and_its_first_reload_value_asks_for_nothing() {
+    let mut world = World::default();
+    world.user.has_backfill_template = true;
+    world.user.reload = 1;
+    check(
+        &world,
+        expect![[r#"
+        Backfilling BackfillStarts: Backfill b-1 is started
+        b-1 attempt 1
+    "#]],
+    );
+    world.settle();
+    world.complete();
+    check(
+        &world,
+        expect![[r#"
+        Pending OutcomeRecorded: Job b-1 completed
+        nothing, status first, lets go b-1, again in 0s
+        - BackfillCompleted: Job b-1 completed
+    "#]],
+    );
+    world.settle();
+    assert_eq!(world.jobs[0].name, "s-2");
+    world.user.reload = 2;
+    world.settle();
+    assert_eq!(world.jobs[0].name, "b-3");
+    world.complete();
+    world.settle();
+    assert_eq!((world.jobs[0].name.as_str(), world.status.reloaded.as_deref()), ("s-4", Some("2")));
+}
+
+#[test]
+fn a_stream_that_runs_already_needs_no_first_backfill() {
+    let mut world = running();
+    world.user.has_backfill_template = true;
+    assert_eq!(world.decide().rule, "Running");
+}
+
+#[test]
+fn a_reload_that_crashes_does_not_mend_itself() {
+    let mut world = running();
+    world.user.reload = 1;
+    world.settle();
+    world.fail(1);
+    assert_eq!(world.settle().phase(), Phase::CrashLoopDetected);
+    world.user.spec = 1;
+    world.settle();
+    assert!(world.status.run.as_ref().unwrap().purpose.is_backfill());
+}

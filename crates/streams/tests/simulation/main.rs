@@ -1,0 +1,12 @@
+//! The operator in a world where everything goes wrong. Beside it are the controllers of Jobs and a node whose pods do as their
+//! template says; nothing goes wrong for these.
+
+mod backfills;
+mod classes;
+mod lives;
+mod outcomes;
+mod plugin;
+mod properties;
+mod schedules;
+mod surroundings;
+mod world;
