@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use catalog::{Catalog, Resource};
-pub(crate) use objects::{apply, get, list, list_metadata, missing};
+pub(crate) use objects::{apply, encoded, get, list, list_metadata, merge, missing, selected};
 pub(crate) use selection::Selection;
 
 /// How long a connection may take to come about.

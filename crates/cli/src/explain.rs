@@ -14,6 +14,7 @@ mod render;
 use crate::cluster::{Cluster, Connection, get, missing};
 use crate::failure::Failure;
 use crate::output::{Format, Paint, REPORTS, json, patiently, print, say, yaml};
+use crate::streams;
 use crate::systems::{self, Parent, System};
 use jiff::Timestamp;
 use mainstay::{Key, Scope};
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 /// How `mainstay explain` is called.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A kind that users of a system write, by any of its names: webapp, webapps, wa.
+    /// A kind that users of a system write, by any of its names: webapp, webapps, wa; or a kind of streams.
     kind: String,
     /// Which object.
     name: String,
@@ -43,9 +44,20 @@ pub(crate) struct Options {
 
 /// Explains. The code is 1 if the last attempt for the object failed.
 pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let (system, parents) = systems::meant(&options.kind, "explain")?;
-    let parent = only(&options.kind, parents)?;
-    let cluster = options.connection.open().await?;
+    let (cluster, system, parent) = match systems::meant(&options.kind, "explain") {
+        Ok((system, parents)) => {
+            let parent = only(&options.kind, parents)?;
+            (options.connection.open().await?, system, parent)
+        }
+        // Kinds of streams are known to the cluster alone.
+        Err(failure) => {
+            let Ok(cluster) = options.connection.open().await else { return Err(failure) };
+            let Some((system, parent)) = streams::kind_called(&cluster, &options.kind).await else {
+                return Err(failure);
+            };
+            (cluster, system, parent)
+        }
+    };
     let namespaced = parent.kind.scope() == Scope::Namespaced;
     let namespace = namespaced.then(|| cluster.or_default(options.namespace.as_deref()));
     let key = Key::new(namespace, &options.name);

@@ -14,7 +14,9 @@
 //! | `explain` | what was written, and why | the cluster, and the operator that runs |
 //! | `status` | what there is, and whether it does its work | the cluster |
 //! | `check` | whether systems can work here | the cluster |
+//! | `streams` | streams of all classes | the cluster |
 //! | `simulate` | systems where everything goes wrong | nothing |
+//! | `runner` | programs that run in pods | what they like |
 //! | `completion` | a script for a shell | nothing |
 //!
 //! `systems` is the one list of what these commands are about, `cluster` the one way to a cluster, `output` the one place
@@ -33,8 +35,10 @@ mod manifests;
 mod output;
 mod plan;
 mod run;
+mod runner;
 mod simulate;
 mod status;
+mod streams;
 mod systems;
 mod up;
 
@@ -73,8 +77,12 @@ enum Command {
     Status(status::Options),
     /// Examine whether systems can work here: kubeconfig, server, clock, webhooks, kinds, permissions.
     Check(check::Options),
+    /// Look at streams, suspend, restart and backfill them, and see what a change would do to them.
+    Streams(streams::Options),
     /// Let everything go wrong for a built-in system, at every place, in simulated worlds.
     Simulate(simulate::Options),
+    /// Run a program that is made for pods.
+    Runner(runner::Options),
     /// Print a script that completes mainstay's arguments in a shell.
     Completion {
         /// The shell that is to run the script.
@@ -105,6 +113,8 @@ fn log(command: &Command) -> Option<Targets> {
         | Command::Explain(_)
         | Command::Status(_)
         | Command::Check(_)
+        | Command::Streams(_)
+        | Command::Runner(_)
         | Command::Simulate(_) => None,
         // What it writes is what it is run for. What it waits for is narrated, with what helps.
         Command::Run(_) => {
@@ -134,6 +144,8 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Explain(options) => wait(explain::run(options)),
         Command::Status(options) => wait(status::run(options)),
         Command::Check(options) => wait(check::run(options)),
+        Command::Streams(options) => wait(streams::run(options)),
+        Command::Runner(options) => wait(runner::run(options)),
         Command::Up(options) => up::run(options).map(|()| ExitCode::SUCCESS),
         Command::Simulate(options) => simulate::run(options),
         Command::Completion { shell } => {

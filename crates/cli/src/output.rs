@@ -78,3 +78,22 @@ pub(crate) fn say(text: &str) {
 pub(crate) fn count(number: usize, of: &str) -> String {
     format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }
+
+/// Words in a row: `a, b and c`.
+pub(crate) fn listed(words: &[&str], last: &str) -> String {
+    match words {
+        [before @ .., end] if !before.is_empty() => format!("{} {last} {end}", before.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_listed_as_people_do() {
+        let said = [&["a"][..], &["a", "b"], &["a", "b", "c"]].map(|words| listed(words, "or"));
+        assert_eq!(said, ["a", "a or b", "a, b or c"]);
+    }
+}

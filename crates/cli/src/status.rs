@@ -13,6 +13,7 @@ pub(crate) mod tree;
 use crate::cluster::{Catalog, Cluster, Connection, Selection, get, list, missing};
 use crate::failure::Failure;
 use crate::output::{Format, OBJECTS, Paint, json, patiently, print, say, yaml};
+use crate::streams;
 use crate::systems;
 use gather::Gathered;
 use jiff::Timestamp;
@@ -64,10 +65,14 @@ pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
 async fn look(cluster: &Cluster, options: &Options) -> Result<(Vec<Kind>, Gathered), Failure> {
     let catalog = Catalog::fetch(&cluster.client).await;
     let catalog = catalog.map_err(|error| cluster.failed("ask which kinds there are", error))?;
-    let kinds = match &options.kind {
+    let mut kinds = match &options.kind {
         Some(name) => meant(&catalog, name)?,
         None => all_parents(&catalog)?,
     };
+    // Streams belong to their system, whatever their kinds are.
+    if options.kind.as_deref().is_none_or(|name| name == mainstay_streams::NAME) {
+        kinds.extend(streams::kinds(cluster, &catalog).await);
+    }
     let namespace = options.objects.namespace(cluster);
     let mut roots = Vec::new();
     let mut left_out = Vec::new();

@@ -6,16 +6,19 @@
 mod simulations;
 
 use crate::failure::Failure;
+use crate::output::listed;
 use kube::CustomResourceExt as _;
 use mainstay::config::Origins;
 use mainstay::{Config as _, Kind, Operator, OperatorBuilder, Replicas, Scope};
+use mainstay_streams::config::StreamClassConfig;
+use mainstay_streams::kinds::{BackfillRequest, StreamClass, StreamingJobTemplate};
 use mainstay_testkit::simulation::Check;
 use serde_json::{Value, json};
 use webapp::config::WebAppConfig;
 use webapp::kinds::WebApp;
 
 /// Systems that are to come. Asking for one of them is no slip of the finger, and is told so.
-const TO_COME: [&str; 4] = ["streams", "networks", "resources", "fleet"];
+const TO_COME: [&str; 3] = ["networks", "resources", "fleet"];
 
 /// See the [module](self).
 pub(crate) struct System {
@@ -28,14 +31,15 @@ pub(crate) struct System {
     definitions: fn() -> Result<Vec<Value>, Failure>,
     configure: fn(OperatorBuilder) -> OperatorBuilder,
     check: fn() -> Check,
-    /// Which values of a spec were given, for kinds that have defaults in code.
-    origins: fn(spec: &Value) -> Option<Origins>,
-    /// Objects to try it with, in YAML.
-    demo: &'static str,
+    /// Which values of an object's spec were given, for kinds that have defaults in code.
+    origins: fn(object: &Value) -> Option<Origins>,
+    /// Objects to try it with, in YAML: of its own kinds, and of what these need. They are applied in this order, kinds first.
+    demo: &'static [&'static str],
 }
 
 /// All of them.
-pub(crate) static ALL: [System; 2] = [
+pub(crate) static ALL: [System; 3] = [
+    STREAMS,
     System {
         name: echo_server::NAME,
         about: "an operator in plain JSON: a Pod and a Service for every EchoServer",
@@ -49,7 +53,7 @@ pub(crate) static ALL: [System; 2] = [
         configure: echo_server::configure,
         check: simulations::echo_server_check,
         origins: |_| None,
-        demo: echo_server::kinds::DEMO,
+        demo: &[echo_server::kinds::DEMO],
     },
     System {
         name: webapp::NAME,
@@ -58,13 +62,36 @@ pub(crate) static ALL: [System; 2] = [
         definitions: || Ok(vec![json!(WebApp::crd())]),
         configure: webapp::configure,
         check: simulations::webapp_check,
-        origins: |spec| {
-            let spec = serde_json::from_value(spec.clone()).ok()?;
+        origins: |object| {
+            let spec = serde_json::from_value(object["spec"].clone()).ok()?;
             Some(WebAppConfig::resolve(&spec).origins().clone())
         },
-        demo: webapp::kinds::DEMO,
+        demo: &[webapp::kinds::DEMO],
     },
 ];
+
+const STREAMS: System = System {
+    name: mainstay_streams::NAME,
+    about: "kinds registered at run time: a supervised Job for every object of a kind that a StreamClass names",
+    is_example: false,
+    definitions: || {
+        Ok(vec![json!(StreamClass::crd()), json!(StreamingJobTemplate::crd()), json!(BackfillRequest::crd())])
+    },
+    configure: mainstay_streams::configure,
+    check: simulations::streams_check,
+    origins: |object| {
+        let is_class = object["kind"] == "StreamClass";
+        let spec = is_class.then(|| serde_json::from_value(object["spec"].clone()).ok()).flatten()?;
+        Some(StreamClassConfig::resolve(&spec).origins().clone())
+    },
+    demo: &[
+        feed_plugin::CRD,
+        feed_plugin::PLUGIN[0],
+        feed_plugin::PLUGIN[1],
+        feed_plugin::FEEDS[0],
+        feed_plugin::FEEDS[1],
+    ],
+};
 
 /// What an operator looks at, and where its leases are.
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,15 +146,19 @@ impl System {
 
     /// Which values of one of its objects were given and which are defaults, if its kind can tell.
     pub(crate) fn origins(&self, object: &Value) -> Option<Origins> {
-        (self.origins)(&object["spec"])
+        (self.origins)(object)
     }
 
     /// Objects to try it with, as they are applied.
     pub(crate) fn demo(&self) -> Result<Vec<Value>, Failure> {
-        let read = serde_saphyr::from_multiple(self.demo);
-        read.map_err(|error| {
-            Failure::new(error).context(format!("cannot read what {} is shown with", self.name))
-        })
+        let mut objects = Vec::new();
+        for text in self.demo {
+            let read: Result<Vec<Value>, _> = serde_saphyr::from_multiple(text);
+            objects.extend(read.map_err(|error| {
+                Failure::new(error).context(format!("cannot read what {} is shown with", self.name))
+            })?);
+        }
+        Ok(objects)
     }
 }
 
@@ -135,6 +166,8 @@ impl System {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parent {
     pub(crate) kind: Kind,
+    /// Whether its objects say how they do.
+    pub(crate) has_status: bool,
     /// Other names for it on a command line, in lower case.
     aliases: Vec<String>,
 }
@@ -146,14 +179,21 @@ impl Parent {
         let names = spec.get("names")?;
         let text = |value: &Value| value.as_str().map(str::to_lowercase);
         let versions = spec.get("versions")?.as_array()?;
-        let version = versions.iter().find(|version| version["storage"] == true)?["name"].as_str()?;
+        let stored = versions.iter().find(|version| version["storage"] == true)?;
+        let (version, has_status) = (stored["name"].as_str()?, stored["subresources"]["status"].is_object());
         let (group, kind) = (spec["group"].as_str()?, names["kind"].as_str()?);
         let scope = if spec["scope"] == "Cluster" { Scope::Cluster } else { Scope::Namespaced };
         let kind = Kind::new(&format!("{group}/{version}"), kind, names["plural"].as_str()?, scope);
         let mut aliases = vec![kind.kind().to_lowercase(), kind.plural().to_owned()];
         aliases.extend(text(&names["singular"]));
         aliases.extend(names["shortNames"].as_array().into_iter().flatten().filter_map(text));
-        Some(Parent { kind, aliases })
+        Some(Parent { kind, has_status, aliases })
+    }
+
+    /// A kind that is known by nothing but its own name.
+    pub(crate) fn plain(kind: Kind) -> Self {
+        let aliases = vec![kind.kind().to_lowercase(), kind.plural().to_owned()];
+        Parent { kind, has_status: true, aliases }
     }
 
     /// That the cluster does not have it.
@@ -188,15 +228,7 @@ pub(crate) fn find(name: &str, doing: &str) -> Result<&'static System, Failure> 
 /// The systems that are named; without a name, all but the examples.
 pub(crate) fn chosen(names: &[String], doing: &str) -> Result<Vec<&'static System>, Failure> {
     if names.is_empty() {
-        let systems: Vec<&System> = ALL.iter().filter(|system| !system.is_example).collect();
-        if systems.is_empty() {
-            let why =
-                "without a name it is about all systems but the examples, and there are only examples yet";
-            let error =
-                anyhow::anyhow!("{why}: {}", self::names()).context(format!("no system to {doing} is named"));
-            return Err(Failure::new(error).next("name one or more of them"));
-        }
-        return Ok(systems);
+        return Ok(ALL.iter().filter(|system| !system.is_example).collect());
     }
     let mut systems: Vec<&System> = Vec::new();
     for name in names {
@@ -228,14 +260,16 @@ pub(crate) fn meant(word: &str, doing: &str) -> Result<(&'static System, Vec<Par
         Err(failure) => {
             let parents = ALL.iter().flat_map(System::parents).flatten();
             let kinds: Vec<_> = parents.map(|parent| parent.kind.kind().to_owned()).collect();
-            Err(failure.next(format!("name a system, or what its users write: {}", kinds.join(" or "))))
+            let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+            Err(failure.next(format!("name a system, or what its users write: {}", listed(&kinds, "or"))))
         }
     }
 }
 
 /// All names, for a sentence.
 pub(crate) fn names() -> String {
-    ALL.iter().map(|system| system.name).collect::<Vec<_>>().join(" and ")
+    let names: Vec<&str> = ALL.iter().map(|system| system.name).collect();
+    listed(&names, "and")
 }
 
 #[cfg(test)]
@@ -245,13 +279,20 @@ mod tests {
     #[test]
     fn what_a_system_is_shown_with_is_of_its_kinds() {
         for system in &ALL {
-            let parents = system.parents().unwrap();
-            assert!(!parents.is_empty(), "{}", system.name);
-            for object in system.demo().unwrap() {
+            let own = system.parents().unwrap();
+            assert!(!own.is_empty(), "{}", system.name);
+            let shown = system.demo().unwrap();
+            let others: Vec<Parent> = shown.iter().filter_map(Parent::of).collect();
+            for object in &shown {
                 let is_of = |parent: &Parent| {
                     object["kind"] == parent.kind.kind() && object["apiVersion"] == parent.kind.api_version()
                 };
-                assert!(parents.iter().any(is_of), "{}: {object}", system.name);
+                let is_needed = object["kind"] == "CustomResourceDefinition" || object["kind"] == "Secret";
+                assert!(is_needed || own.iter().chain(&others).any(is_of), "{}: {object}", system.name);
+            }
+            for parent in own {
+                let is_of = |object: &Value| object["kind"] == parent.kind.kind();
+                assert!(shown.iter().any(is_of), "{}: no {}", system.name, parent.kind);
             }
         }
     }
@@ -273,15 +314,21 @@ mod tests {
     #[test]
     fn values_of_a_spec_tell_where_they_come_from() {
         let app = json!({"spec": {"image": "shop:1"}});
-        let origins = ALL[1].origins(&app).unwrap().to_string();
+        let system = |name| find(name, "test").unwrap();
+        let origins = system("webapp").origins(&app).unwrap().to_string();
         assert!(origins.contains("image = \"shop:1\" (given)\nreplicas = 2 (default)\n"), "{origins}");
-        assert_eq!(ALL[0].origins(&json!({"spec": {}})), None);
+        assert_eq!(system("echo-server").origins(&json!({"spec": {}})), None);
+        let spec = json!({"apiGroupRef": "a", "apiVersion": "v1", "kindRef": "Feed", "pluralName": "feeds"});
+        let origins =
+            system("streams").origins(&json!({"kind": "StreamClass", "spec": spec})).unwrap().to_string();
+        assert!(origins.contains("restart.budget = 0 (default)\n"), "{origins}");
+        assert_eq!(system("streams").origins(&json!({"kind": "BackfillRequest", "spec": {}})), None);
     }
 
     #[test]
     fn examples_are_chosen_by_name_only() {
-        let refused = chosen(&[], "run").err().unwrap().render();
-        assert!(refused.contains("there are only examples yet"), "{refused}");
+        let all: Vec<_> = chosen(&[], "run").unwrap().iter().map(|system| system.name).collect();
+        assert_eq!(all, ["streams"]);
         let twice = chosen(&["webapp".into(), "webapp".into()], "run").unwrap();
         assert_eq!(twice.len(), 1);
     }

@@ -46,12 +46,16 @@ impl Catalog {
         Ok(catalog)
     }
 
+    /// An object's kind, if the cluster has it.
+    pub(crate) fn kind_of(&self, object: &Value) -> Option<&Kind> {
+        let (version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
+        let mut kinds = self.0.iter().map(|resource| &resource.kind);
+        kinds.find(|known| known.kind() == kind && known.api_version() == version)
+    }
+
     /// Where an object is, if the cluster has its kind.
     pub(crate) fn path_of(&self, object: &Value) -> Option<String> {
-        let (version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
-        let metadata = &object["metadata"];
-        let mut kinds = self.0.iter().map(|resource| &resource.kind);
-        let kind = kinds.find(|known| known.kind() == kind && known.api_version() == version)?;
+        let (kind, metadata) = (self.kind_of(object)?, &object["metadata"]);
         let namespace = metadata["namespace"].as_str().filter(|_| kind.scope() == Scope::Namespaced);
         Some(kind.object_path(&Key::new(namespace, metadata["name"].as_str()?)))
     }

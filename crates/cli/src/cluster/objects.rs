@@ -6,6 +6,7 @@ use kube::core::Status;
 use kube::{Client, Error};
 use mainstay::{Key, Kind};
 use serde_json::Value;
+use std::fmt::Write as _;
 
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
@@ -51,6 +52,27 @@ pub(crate) async fn apply(
     client.request(request.map_err(Error::HttpError)?).await
 }
 
+/// Merges fields into an object, as this manager.
+pub(crate) async fn merge(
+    client: &Client,
+    path: &str,
+    fields: &Value,
+    manager: &str,
+) -> Result<Value, Error> {
+    let request = Request::patch(format!("{path}?fieldManager={manager}"))
+        .header("content-type", "application/merge-patch+json")
+        .body(fields.to_string().into_bytes());
+    client.request(request.map_err(Error::HttpError)?).await
+}
+
+/// The path with a selector of labels, if there is one.
+pub(crate) fn selected(path: &str, labels: Option<&str>) -> String {
+    match labels {
+        Some(labels) => format!("{path}?labelSelector={}", encoded(labels)),
+        None => path.to_owned(),
+    }
+}
+
 /// All objects of a collection.
 pub(crate) async fn list(client: &Client, path: &str) -> Result<Vec<Value>, Error> {
     list_as(client, path, "application/json").await
@@ -87,7 +109,28 @@ async fn list_as(client: &Client, path: &str, accept: &str) -> Result<Vec<Value>
     }
 }
 
-/// As a query's value. A token is text in base64.
-fn encoded(token: &str) -> String {
-    token.replace('%', "%25").replace('+', "%2B").replace('=', "%3D").replace('&', "%26")
+/// As a query's value.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a String does not fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selector_survives_the_way() {
+        let path = selected("/api/v1/pods", Some("team in (a, b),!old"));
+        assert_eq!(path, "/api/v1/pods?labelSelector=team%20in%20%28a%2C%20b%29%2C%21old");
+        assert_eq!(selected("/api/v1/pods", None), "/api/v1/pods");
+    }
 }

@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn values_tell_where_they_are_from() {
         let app = json!({"spec": {"image": "shop:1"}});
-        let values = crate::systems::ALL[1].origins(&app);
+        let values = crate::systems::find("webapp", "test").unwrap().origins(&app);
         let told = Explained { object: "WebApp default/shop".into(), values, report: None };
         expect![[r#"
             WebApp default/shop

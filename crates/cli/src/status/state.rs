@@ -2,6 +2,7 @@
 
 use crate::systems::{self, Parent, System};
 use mainstay::readiness::{Readiness, readiness};
+use mainstay_streams::kinds::labels;
 use serde_json::Value;
 
 /// Of an object that a system should look after, and none does.
@@ -53,6 +54,12 @@ pub(crate) fn state(object: &Value, owner: Option<&State>) -> State {
     match readiness(object) {
         Readiness::Ready if is_job => State::Done,
         Readiness::Ready => State::Ready,
+        // The Job of a stream does its work while it runs.
+        Readiness::NotReady(_)
+            if is_job && is_of_a_stream(object) && object["status"]["ready"].as_i64() > Some(0) =>
+        {
+            State::Ready
+        }
         Readiness::NotReady(_) if is_job && failed(object).is_some() => {
             State::NotReady(failed(object).unwrap_or_default())
         }
@@ -61,10 +68,16 @@ pub(crate) fn state(object: &Value, owner: Option<&State>) -> State {
     }
 }
 
+fn is_of_a_stream(object: &Value) -> bool {
+    object["metadata"]["labels"].get(labels::STREAM_UID).is_some()
+}
+
 /// Whether it is of a kind that a system looks after, and none has: an operator writes a status first of all.
 fn is_unseen(object: &Value) -> bool {
     let is_parent = |parent: &Parent| {
-        object["kind"] == parent.kind.kind() && object["apiVersion"] == parent.kind.api_version()
+        parent.has_status
+            && object["kind"] == parent.kind.kind()
+            && object["apiVersion"] == parent.kind.api_version()
     };
     let is_empty = object.get("status").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty);
     is_empty && systems::ALL.iter().flat_map(System::parents).flatten().any(|parent| is_parent(&parent))

@@ -3,7 +3,8 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
-use mainstay::Kind;
+use mainstay::{Kind, Scope};
+use mainstay_streams::kinds::annotations;
 use mainstay_testkit::simulation::{Check, Script, check, operator};
 use serde_json::json;
 use webapp::kinds::WebApp;
@@ -50,4 +51,34 @@ pub(super) fn webapp_check() -> Check {
         .at_once()
         .create(shop("example.com/shop:2"));
     check(operator(webapp::NAME, webapp::configure)).script(script)
+}
+
+/// A stream's own kind, its class and its template are there; the user suspends, resumes and changes a stream.
+pub(super) fn streams_check() -> Check {
+    let feed = Kind::new("feeds.examples.mainstay.dev/v1", "Feed", "feeds", Scope::Namespaced);
+    let class = json!({
+        "apiVersion": "streams.mainstay.dev/v1alpha1", "kind": "StreamClass", "metadata": {"name": "feeds"},
+        "spec": {"apiGroupRef": feed.group(), "apiVersion": feed.version(), "kindRef": feed.kind(), "pluralName": feed.plural()},
+    });
+    let container = json!({"name": "feed", "image": "example.com/feed:1"});
+    let template = json!({
+        "apiVersion": "streams.mainstay.dev/v1alpha1", "kind": "StreamingJobTemplate", "metadata": {"name": "feed"},
+        "spec": {"template": {"spec": {"template": {"spec": {"containers": [container]}}}}},
+    });
+    let orders = json!({
+        "apiVersion": feed.api_version(), "kind": feed.kind(), "metadata": {"name": "orders"},
+        "spec": {"source": "shop", "sink": "warehouse", "jobTemplateRef": {"name": "feed"}},
+    });
+    let suspended = |value| json!({"metadata": {"annotations": {annotations::SUSPEND: value}}});
+    let script = Script::new()
+        .create(class)
+        .create(template)
+        .create(orders)
+        .patch(&feed, "orders", suspended(json!("true")))
+        .patch(&feed, "orders", suspended(json!(null)))
+        .patch(&feed, "orders", json!({"spec": {"sink": "lake"}}))
+        .delete(&feed, "orders");
+    // It is part of the program that it can be read.
+    let definition = serde_saphyr::from_str(feed_plugin::CRD).unwrap_or_default();
+    check(operator(mainstay_streams::NAME, mainstay_streams::configure)).given(definition).script(script)
 }

@@ -4,6 +4,7 @@ use crate::cluster::{Catalog, Cluster, get, named};
 use crate::failure::Failure;
 use crate::output::say;
 use crate::systems::System;
+use mainstay::Scope;
 use mainstay::readiness::{Readiness, readiness};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -26,12 +27,22 @@ pub(super) async fn show(cluster: Cluster, systems: Vec<&'static System>) {
 
 async fn follow(cluster: &Cluster, systems: &[&'static System]) -> Result<(), Failure> {
     let begun = Instant::now();
-    let objects = objects(systems)?;
+    let mut objects = objects(systems)?;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-    let catalog = catalog_of(cluster, &objects).await?;
+    let catalog = cluster.catalog().await?;
     cluster.apply(&catalog, &namespace).await?;
-    for object in &objects {
-        cluster.apply(&catalog, object).await?;
+    // Kinds first: those of other objects are among them.
+    for definition in objects.iter().filter(|object| defines_a_kind(object)) {
+        cluster.apply(&catalog, definition).await?;
+    }
+    let catalog = catalog_of(cluster, &objects).await?;
+    for object in &mut objects {
+        if catalog.kind_of(object).is_some_and(|kind| kind.scope() == Scope::Namespaced) {
+            object["metadata"]["namespace"] = NAMESPACE.into();
+        }
+        if !defines_a_kind(object) {
+            cluster.apply(&catalog, object).await?;
+        }
     }
     say(&format!("demo: {} objects in namespace {NAMESPACE}\n", objects.len()));
     let mut waiting = objects;
@@ -76,16 +87,17 @@ async fn follow(cluster: &Cluster, systems: &[&'static System]) -> Result<(), Fa
     Ok(())
 }
 
-/// All examples, in one namespace.
+fn defines_a_kind(object: &Value) -> bool {
+    object["kind"] == "CustomResourceDefinition"
+}
+
+/// All examples.
 fn objects(systems: &[&'static System]) -> Result<Vec<Value>, Failure> {
     let read = serde_saphyr::from_multiple(WORKLOADS);
     let mut objects: Vec<Value> =
         read.map_err(|error| Failure::new(error).context("cannot read what a cluster is shown with"))?;
     for system in systems {
         objects.extend(system.demo()?);
-    }
-    for object in &mut objects {
-        object["metadata"]["namespace"] = NAMESPACE.into();
     }
     Ok(objects)
 }
@@ -115,6 +127,5 @@ mod tests {
             };
             assert!(shown.iter().any(|object| of_system(&object)), "{}", system.name);
         }
-        assert!(shown.iter().all(|object| object["metadata"]["namespace"] == NAMESPACE));
     }
 }

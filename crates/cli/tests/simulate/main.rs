@@ -43,9 +43,10 @@ fn without_a_system_all_are_listed() {
     check_fine(
         &[],
         &expect![[r#"
-        echo-server   an operator in plain JSON: a Pod and a Service for every EchoServer
-        webapp        an operator with Rust types: a Deployment, a Service and a ConfigMap for every WebApp
-    "#]],
+            streams       kinds registered at run time: a supervised Job for every object of a kind that a StreamClass names
+            echo-server   an operator in plain JSON: a Pod and a Service for every EchoServer
+            webapp        an operator with Rust types: a Deployment, a Service and a ConfigMap for every WebApp
+        "#]],
         &expect![[r#"
         next: mainstay simulate SYSTEM
     "#]],
@@ -56,8 +57,8 @@ fn without_a_system_all_are_listed() {
 fn all_are_listed_for_programs_too() {
     let listed: Value = serde_json::from_str(&simulate(&["-o", "json"]).stdout).unwrap();
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|system| &system["name"]).collect();
-    assert_eq!(names, ["echo-server", "webapp"]);
-    assert!(simulate(&["-o", "yaml"]).stdout.starts_with("- name: echo-server\n"));
+    assert_eq!(names, ["streams", "echo-server", "webapp"]);
+    assert!(simulate(&["-o", "yaml"]).stdout.starts_with("- name: streams\n"));
 }
 
 #[test]
@@ -65,22 +66,22 @@ fn an_unknown_system_is_refused_with_those_that_there_are() {
     check_refused(
         &["webap"],
         &expect![[r#"
-        error: cannot simulate webap: no system has this name
-          there are echo-server and webapp
-          next: mainstay simulate lists the systems
-    "#]],
+            error: cannot simulate webap: no system has this name
+              there are streams, echo-server and webapp
+              next: mainstay simulate lists the systems
+        "#]],
     );
 }
 
 #[test]
 fn a_system_that_is_to_come_is_refused_by_name() {
     check_refused(
-        &["streams", "--seeds", "1000"],
+        &["networks", "--seeds", "1000"],
         &expect![[r#"
-        error: cannot simulate streams: it is not there yet
-          there are echo-server and webapp
-          next: mainstay simulate lists the systems
-    "#]],
+            error: cannot simulate networks: it is not there yet
+              there are streams, echo-server and webapp
+              next: mainstay simulate lists the systems
+        "#]],
     );
     for name in ["networks", "resources", "fleet"] {
         let ended = simulate(&[name]);
