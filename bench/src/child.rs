@@ -45,6 +45,8 @@ pub(crate) enum Task {
     Worlds,
     /// Starts `mainstay up` a few times, and prints only that table.
     Start,
+    /// Has two thousand streams begin at once, and prints only that table.
+    Streams,
     /// Runs one of these operators.
     #[command(hide = true)]
     Contender { which: Which, kubeconfig: PathBuf, shops: usize },
@@ -117,6 +119,7 @@ pub(crate) async fn run(task: Task) -> Result<()> {
             Ok(())
         }
         Task::Start => crate::start::measure().await,
+        Task::Streams => crate::streams::measure().await,
         Task::Contender { which, kubeconfig, shops } => contender::run(which, &kubeconfig, shops).await,
         Task::Hold { store, kubeconfig } => print(&stores::hold(store, &kubeconfig).await?),
         Task::Ready => print(&ready().await?),

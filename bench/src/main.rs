@@ -1,6 +1,6 @@
 //! The embedded API server beside a real kube-apiserver with etcd, and an operator of ours beside the same one written
 //! with kube's `Controller` ([`operators`]), each measured in one run; how many simulated [`worlds`]
-//! there are to a second; and how long `mainstay up` takes to [`start`].
+//! there are to a second; how long `mainstay up` takes to [`start`]; and two thousand [`streams`] that begin at once.
 //!
 //! Both are asked by the same client ([`caller`]) to do the same things ([`measure`]); both are processes
 //! of their own ([`child`]), on the same machine, one after the other. What only ours can do (answering a
@@ -17,6 +17,7 @@ mod operators;
 mod process;
 mod report;
 mod start;
+mod streams;
 mod worlds;
 
 use anyhow::{Context as _, Result};
@@ -58,7 +59,9 @@ fn main() -> Result<()> {
             println!();
             worlds::measure();
             println!();
-            start::measure().await
+            start::measure().await?;
+            println!();
+            streams::measure().await
         }),
     }
 }
