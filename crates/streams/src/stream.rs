@@ -242,9 +242,10 @@ fn live_jobs(request: &SyncRequest) -> Result<Vec<LiveJob>, Error> {
     for child in request.children_of(&kind).iter() {
         let job = child.json();
         // Pods tell exit codes, which matter only until they are recorded.
-        let pods = match job::has_failed(&job) {
-            true => pods_of(request, &format!("batch.kubernetes.io/job-name={}", child.name()))?,
-            false => Vec::new(),
+        let pods = if job::has_failed(&job) {
+            pods_of(request, &format!("batch.kubernetes.io/job-name={}", child.name()))?
+        } else {
+            Vec::new()
         };
         jobs.push(job::read_job(&job, &pods));
     }

@@ -106,9 +106,10 @@ pub(crate) fn examine(
         Some(schema) => {
             let problems = paths::check(&config.paths, &config.secret_refs, schema);
             let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            match told.is_empty() {
-                true => Finding::good("PathsFit", "all paths lead to a field of the kind"),
-                false => Finding::bad("PathsDoNotFit", told.join("; ")),
+            if told.is_empty() {
+                Finding::good("PathsFit", "all paths lead to a field of the kind")
+            } else {
+                Finding::bad("PathsDoNotFit", told.join("; "))
             }
         }
     };

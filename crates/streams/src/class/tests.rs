@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn class(name: &str, made_at: &str, spec: Value) -> StreamClass {
+fn class(name: &str, made_at: &str, spec: &Value) -> StreamClass {
     let mut all = json!({
         "apiGroupRef": "example.com", "apiVersion": "v1", "kindRef": "Feed", "pluralName": "feeds",
     });
@@ -53,7 +53,7 @@ fn judged(
 
 #[test]
 fn a_class_is_ready_when_all_of_its_streams_have_been_seen() {
-    let (feeds, defined) = (class("feeds", "2030-01-01T00:00:00Z", json!({})), definition(|_| ()));
+    let (feeds, defined) = (class("feeds", "2030-01-01T00:00:00Z", &json!({})), definition(|_| ()));
     let phase = |state| judged(&feeds, Some(&defined), &[], state).phase;
     assert_eq!(phase(None), ClassPhase::Pending);
     assert_eq!(phase(Some(RegisteredState::Starting)), ClassPhase::Pending);
@@ -64,7 +64,7 @@ fn a_class_is_ready_when_all_of_its_streams_have_been_seen() {
 
 #[test]
 fn what_is_wrong_with_the_definition_is_told_with_its_place() {
-    let feeds = class("feeds", "2030-01-01T00:00:00Z", json!({}));
+    let feeds = class("feeds", "2030-01-01T00:00:00Z", &json!({}));
     let check = |definition: Option<CustomResourceDefinition>,
                  phase: ClassPhase,
                  reason: &str,
@@ -116,7 +116,7 @@ fn what_is_wrong_with_the_definition_is_told_with_its_place() {
 #[test]
 fn paths_that_lead_nowhere_fail_the_class() {
     let paths = json!({"paths": {"suspended": "spec.execution.suspended"}});
-    let feeds = class("feeds", "2030-01-01T00:00:00Z", paths);
+    let feeds = class("feeds", "2030-01-01T00:00:00Z", &paths);
     let judged = judged(&feeds, Some(&definition(|_| ())), &[], Some(RegisteredState::Ready));
     assert_eq!((judged.phase, judged.ready.reason), (ClassPhase::Failed, "PathsDoNotFit"));
     assert!(judged.ready.message.contains("spec.paths.suspended"), "{}", judged.ready.message);
@@ -124,8 +124,8 @@ fn paths_that_lead_nowhere_fail_the_class() {
 
 #[test]
 fn the_older_class_has_the_kind() {
-    let old = class("old", "2030-01-01T00:00:00Z", json!({}));
-    let new = class("new", "2030-01-02T00:00:00Z", json!({}));
+    let old = class("old", "2030-01-01T00:00:00Z", &json!({}));
+    let new = class("new", "2030-01-02T00:00:00Z", &json!({}));
     let defined = definition(|_| ());
     let both = [new.clone(), old.clone()];
     let state = || Some(RegisteredState::Ready);
@@ -133,14 +133,17 @@ fn the_older_class_has_the_kind() {
     let late = judged(&new, Some(&defined), &both, state());
     assert_eq!((late.phase, late.ready.reason), (ClassPhase::Failed, "ClaimedByAnother"));
     assert_eq!(late.ready.message, "the StreamClass old has Feed already");
-    let stopped = class("old", "2030-01-01T00:00:00Z", json!({"stopped": true}));
-    assert_eq!(judged(&new, Some(&defined), &[stopped.clone()], state()).phase, ClassPhase::Ready);
+    let stopped = class("old", "2030-01-01T00:00:00Z", &json!({"stopped": true}));
+    assert_eq!(
+        judged(&new, Some(&defined), std::slice::from_ref(&stopped), state()).phase,
+        ClassPhase::Ready
+    );
     assert_eq!(judged(&stopped, Some(&defined), &[], None).phase, ClassPhase::Stopped);
 }
 
 #[test]
 fn a_missing_permission_fails_the_class_and_says_which() {
-    let (feeds, defined) = (class("feeds", "2030-01-01T00:00:00Z", json!({})), definition(|_| ()));
+    let (feeds, defined) = (class("feeds", "2030-01-01T00:00:00Z", &json!({})), definition(|_| ()));
     let why = "the operator may not list feeds at cluster scope".to_owned();
     let judged = judged(&feeds, Some(&defined), &[], Some(RegisteredState::Forbidden(why.clone())));
     assert_eq!(

@@ -15,7 +15,7 @@ fn whatever_goes_wrong_a_stream_gets_its_job_and_the_next_one() {
         "orders",
         change(2, &json!({"source": "b"})),
     );
-    with_plugin().script(script).every_fault().run();
+    with_plugin().script(script).seeds(10).run();
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn spec_is_the_users(state: &State) -> Result<(), String> {
     for stream in state.of(&feeds()) {
         let metadata = &stream["metadata"];
         let said = metadata["annotations"][GENERATION].as_str().unwrap_or_default();
-        if metadata["generation"].to_string() != said {
+        if metadata["generation"].as_u64() != said.parse().ok() {
             return Err(format!("{} is generation {}, not {said}", name(stream), metadata["generation"]));
         }
     }

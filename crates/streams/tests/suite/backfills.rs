@@ -45,7 +45,7 @@ async fn ask(plugin: &Plugin<'_>, name: &str, stream: &str, spec: Value) -> Valu
     let mut all = json!({"streamClass": plugin.plural(), "streamId": stream});
     all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
     let metadata = json!({"name": name});
-    let api_version = requests().api_version().to_owned();
+    let api_version = requests().api_version();
     let request =
         json!({"apiVersion": api_version, "kind": "BackfillRequest", "metadata": metadata, "spec": all});
     plugin.world.cluster.create(request).await
