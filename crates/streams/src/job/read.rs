@@ -68,9 +68,18 @@ fn state(job: &Value, pods: &[Value]) -> JobState {
         return JobState::Completed { at: at.unwrap_or_else(|| began_at(job)) };
     }
     if let Some(failed) = condition("Failed") {
+        let exit_code = exit_code(pods.iter().filter(|pod| is_of(pod, job)));
+        // News of a Job may come before those of its pod, which tell what its failure means.
+        let is_over = |pod: &Value| matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        if exit_code.is_none()
+            && !is_deleting(job)
+            && pods.iter().any(|pod| is_of(pod, job) && !is_over(pod) && !is_deleting(pod))
+        {
+            return JobState::Running;
+        }
         return JobState::Failed {
             at: since(failed).unwrap_or_else(|| began_at(job)),
-            exit_code: exit_code(pods.iter().filter(|pod| is_of(pod, job))),
+            exit_code,
             reason: Some(text(&failed["reason"]))
                 .filter(|reason| !reason.is_empty())
                 .unwrap_or("Failed".into()),

@@ -46,6 +46,13 @@ async fn a_stream_has_one_job_that_follows_its_spec(world: &World) {
         })
         .await;
 
+    // Another one of the same name waits for what is left of this one.
+    let job = feeds.job("orders").await;
+    world.cluster.delete(&feeds.kind, "orders").await;
+    feeds.create("orders", json!({})).await;
+    feeds.until_other_job("orders", &job).await;
+    feeds.until_run("orders", 1, "Running").await;
+
     world.cluster.delete(&feeds.kind, "orders").await;
     feeds.until_no_job("orders").await;
     eventually("its pods to go", async || {

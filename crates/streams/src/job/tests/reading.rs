@@ -119,3 +119,15 @@ fn a_schedule_tells_of_its_own_jobs_that_have_ended_the_oldest_first() {
     ];
     assert_eq!(schedule.ended, expected);
 }
+
+#[test]
+fn a_failure_is_one_once_its_pod_tells_of_it() {
+    let failed = json!({"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let mut job = json!({"metadata": {"name": "a", "uid": "1"}, "status": {"conditions": [failed]}});
+    let pod = json!({"metadata": {"ownerReferences": [{"uid": "1"}]}, "status": {"phase": "Running"}});
+    assert_eq!(read_job(&job, std::slice::from_ref(&pod)).state, JobState::Running);
+    assert!(matches!(read_job(&job, &[]).state, JobState::Failed { exit_code: None, .. }));
+    // Nothing is waited for once the Job is on its way out.
+    job["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:01Z");
+    assert!(matches!(read_job(&job, &[pod]).state, JobState::Failed { exit_code: None, .. }));
+}
