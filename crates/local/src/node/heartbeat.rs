@@ -27,6 +27,8 @@ const RENEWED_EVERY: Duration = Duration::from_secs(10);
 const REPORTED_EVERY: Duration = Duration::from_mins(5);
 /// What the API server puts on every new node.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// How often the taint is taken off anew because somebody has changed the node meanwhile.
+const CONFLICTS_MAX: usize = 10;
 
 /// A node, as its object describes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,18 +119,31 @@ pub async fn register(
     let status = json!({"apiVersion": "v1", "kind": "Node", "status": status});
     let node = nodes.patch_status(name, &params, &Patch::Apply(status)).await;
     let node = node.map_err(failed("applying the status"))?;
+    let mut taken = take_taint_off(&nodes, node).await;
+    // A controller of nodes may have its say about a new one at the same moment. Each has only so much to say.
+    for _ in 0..CONFLICTS_MAX {
+        if !matches!(&taken, Err(kube::Error::Api(status)) if status.code == 409) {
+            break;
+        }
+        let node = nodes.get(name).await.map_err(failed("reading it again"))?;
+        taken = take_taint_off(&nodes, node).await;
+    }
+    taken.map_err(failed("taking the taint off"))
+}
+
+async fn take_taint_off(nodes: &Api<NodeObject>, node: NodeObject) -> Result<(), kube::Error> {
     let is_not_ready = |taint: &Taint| taint.key == NOT_READY;
     let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
-    if taints.iter().any(is_not_ready) {
-        let others: Vec<_> = taints.into_iter().filter(|taint| !is_not_ready(taint)).collect();
-        let patch = json!({
-            "metadata": {"resourceVersion": node.metadata.resource_version},
-            "spec": {"taints": others},
-        });
-        let patched = nodes.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
-        patched.map_err(failed("taking the taint off"))?;
+    if !taints.iter().any(is_not_ready) {
+        return Ok(());
     }
-    Ok(())
+    let others: Vec<_> = taints.into_iter().filter(|taint| !is_not_ready(taint)).collect();
+    let patch = json!({
+        "metadata": {"resourceVersion": node.metadata.resource_version},
+        "spec": {"taints": others},
+    });
+    let name = node.metadata.name.unwrap_or_default();
+    nodes.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
 }
 
 fn sync(description: &Description, request: &SyncRequest) -> Result<SyncResponse, Error> {

@@ -201,7 +201,7 @@ async fn a_kind_that_keeps_little_of_the_status_works_all_the_same(world: &World
     sands.create("dry", json!({"jobTemplateRef": {"name": "fails"}})).await;
     let stream = sands.until("dry", "a crash loop", run_in(1, "CrashLoopDetected")).await;
     assert!(stream["status"]["history"].is_null());
-    assert_eq!(record(&stream)["history"][0]["exitCode"], 5);
+    assert_eq!(record(&stream)["history"][0]["exitCode"], 5, "{stream:#}");
     sands.patch("dry", json!({"jobTemplateRef": {"name": "sands"}})).await;
     sands.until("dry", "another run", run_in(2, "Running")).await;
 
