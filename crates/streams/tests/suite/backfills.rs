@@ -195,7 +195,11 @@ async fn a_kind_that_keeps_little_of_the_status_works_all_the_same(world: &World
         serde_json::from_str(kept.unwrap_or("null")).unwrap()
     };
     let run_in = |number: u64, phase: &'static str| {
-        move |stream: &Value| stream["status"]["phase"] == phase && record(stream)["runsStarted"] == number
+        // The record follows the status; nothing is let go before both are written.
+        move |stream: &Value| {
+            let record = record(stream);
+            stream["status"]["phase"] == phase && record["phase"] == phase && record["runsStarted"] == number
+        }
     };
 
     sands.create("dry", json!({"jobTemplateRef": {"name": "fails"}})).await;
