@@ -13,8 +13,8 @@ use mainstay_testkit::real::{Controllers, RealControlPlane, RealOptions};
 use mainstay_testkit::{Cluster, RunningOperator, eventually};
 use serde_json::{Value, json};
 
-/// How long a story waits for anything.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// How long a story waits for anything. kube-controller-manager collects what a new kind owns only after up to a minute.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A cluster with a node, and the operator.
 pub(crate) struct World {
