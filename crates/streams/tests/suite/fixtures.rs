@@ -32,7 +32,7 @@ pub(crate) async fn in_each_world(test: impl AsyncFn(&mut World)) {
         let cluster = Cluster::embedded().await.unwrap();
         let builder = controllers::configure(Operator::builder(controllers::NAME, cluster.client()));
         let mut world = World::with(cluster, None, vec![builder.build().unwrap()]).await;
-        test(&mut world).await;
+        Box::pin(test(&mut world)).await;
         world.stop().await;
     }
     if wanted.as_deref() != Some("embedded") {
@@ -44,7 +44,7 @@ pub(crate) async fn in_each_world(test: impl AsyncFn(&mut World)) {
         let control_plane = RealControlPlane::start(&binaries, &options).await.unwrap();
         let cluster = Cluster::at(&control_plane.kubeconfig()).await;
         let mut world = World::with(cluster, Some(control_plane), Vec::new()).await;
-        test(&mut world).await;
+        Box::pin(test(&mut world)).await;
         world.stop().await;
     }
 }
@@ -210,7 +210,9 @@ impl Plugin<'_> {
         let mut all = json!({
             "apiGroupRef": "example.com", "apiVersion": "v1", "kindRef": self.kind.kind(), "pluralName": self.plural(),
         });
-        all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        if let (Value::Object(all), Value::Object(spec)) = (&mut all, spec) {
+            all.extend(spec);
+        }
         let metadata = json!({"name": self.plural()});
         json!({"apiVersion": classes().api_version(), "kind": "StreamClass", "metadata": metadata, "spec": all})
     }
