@@ -29,7 +29,9 @@ mod stream;
 pub mod wish;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use mainstay::stability::LoopSettings;
 use mainstay::{DeletionBudget, OperatorBuilder};
 
 use crate::shared::Shared;
@@ -44,6 +46,8 @@ pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
     operator
         // Deleting Jobs is the operator's daily work; how fast is the classes' affair.
         .deletion_budget(DeletionBudget { burst: u32::MAX, per_minute: u32::MAX })
+        // A stream that completes is started again and again, as it should be. What is written more often than this is not for that.
+        .loops(LoopSettings { writes_max: 100, window: Duration::from_mins(1), ..LoopSettings::default() })
         .metrics(move |served| metrics.register(served))
         .controller(class::controller(&shared))
         .controller(backfill::controller())
