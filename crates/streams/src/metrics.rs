@@ -1,4 +1,4 @@
-//! What is counted about streams, by their kind. `docs/metrics.md` lists it.
+//! What is counted about streams, by their kind. `docs/streams.md` lists it.
 //!
 //! Everything follows from what statuses say when they are seen, not from what a decision is about to do: a decision can be made twice,
 //! or only be asked for.

@@ -14,7 +14,7 @@ use super::normal::render;
 use super::order::Order;
 
 /// A cluster under load may take its time.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 /// What follows something unexpected is not waited for as long.
 const IMPATIENCE: Duration = Duration::from_secs(6);
 /// When new goldens are written, a cluster in which nothing visible has changed for so long is at rest.

@@ -26,6 +26,7 @@ fn eventful() -> Metrics {
         reading.queue_running(&kind, 1);
         reading.cached(&kind, 10, 4096);
         reading.watched(&kind, 2, 1);
+        reading.watch_lag(&kind, std::time::Duration::ZERO);
         reading.loops(&kind, 0);
         reading.lease_held(0, true);
     });
