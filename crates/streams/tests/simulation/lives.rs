@@ -9,13 +9,13 @@ use crate::plugin::feeds;
 use crate::world::{change, disturbed, orders, run_of_orders, with_plugin};
 
 #[test]
-fn whatever_goes_wrong_a_stream_gets_its_job_and_the_next_one() {
+fn wherever_it_dies_a_stream_gets_its_job_and_the_next_one() {
     let script = Script::new().create(orders(&json!({}))).patch(
         &feeds(),
         "orders",
         change(2, &json!({"source": "b"})),
     );
-    with_plugin().script(script).seeds(10).run();
+    disturbed(with_plugin(), script);
 }
 
 #[test]

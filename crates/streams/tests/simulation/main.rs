@@ -1,4 +1,4 @@
-//! The operator in a world where everything goes wrong. Beside it are the controllers of Jobs and a node whose pods do as their
+//! The operator in a world where it dies before and after each of its writes. Beside it are the controllers of Jobs and a node whose pods do as their
 //! template says; nothing goes wrong for these.
 
 mod backfills;
