@@ -1,6 +1,6 @@
 //! Claims and volumes that are there before them.
 
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::{Api, DeleteParams};
 use mainstay::Kind;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn claim(name: &str, size: &str, class: &str) -> Value {
 }
 
 pub(crate) async fn are_bound(mut case: Case) -> Case {
-    let claims = Kind::of::<PersistentVolumeClaim>();
+    let (volumes, claims) = (Kind::of::<PersistentVolume>(), Kind::of::<PersistentVolumeClaim>());
     let namespace = case.cluster.namespace().to_owned();
     let class = format!("class-{namespace}");
     for (name, size) in [("small", "1Gi"), ("large", "10Gi")] {
@@ -31,6 +31,9 @@ pub(crate) async fn are_bound(mut case: Case) -> Case {
         volume["spec"]["storageClassName"] = json!(class);
         volume["spec"]["capacity"]["storage"] = json!(size);
         case.cluster.create(volume).await;
+        // A claim passes over a volume that is not available yet, and takes a larger one that is.
+        let name = format!("{name}-{namespace}");
+        case.until(&volumes, &name, "available", |volume| volume["status"]["phase"] == "Available").await;
     }
     case.create(claim("fits", "1Gi", &class)).await;
     case.until(&claims, "fits", "bound", |claim| claim["status"]["phase"] == "Bound").await;
