@@ -134,10 +134,8 @@ pub struct CannotRead {
 /// If it is not one, or a peer in it cannot be read: with its place.
 pub fn read(text: &str) -> Result<Vec<Peer>, CannotRead> {
     let mut json = serde_json::Deserializer::from_str(text);
-    let read = serde_path_to_error::deserialize(&mut json).map_err(|error| CannotRead {
-        path: error.path().to_string(),
-        source: error.into_inner(),
-    })?;
+    let read = serde_path_to_error::deserialize(&mut json)
+        .map_err(|error| CannotRead { path: error.path().to_string(), source: error.into_inner() })?;
     json.end().map_err(|source| CannotRead { path: ".".into(), source })?;
     Ok(read)
 }

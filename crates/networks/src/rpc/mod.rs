@@ -99,8 +99,11 @@ pub trait Rpc: Send + Sync + 'static {
     fn connections<'a>(&'a self, peer: &'a Endpoint) -> BoxFuture<'a, Result<Vec<String>, RpcError>>;
 
     /// Has it connect to another peer, which can be reached at any of these addresses.
-    fn connect<'a>(&'a self, peer: &'a Endpoint, addresses: &'a [String])
-    -> BoxFuture<'a, Result<(), RpcError>>;
+    fn connect<'a>(
+        &'a self,
+        peer: &'a Endpoint,
+        addresses: &'a [String],
+    ) -> BoxFuture<'a, Result<(), RpcError>>;
 
     /// Has it suffer something.
     fn disturb<'a>(
