@@ -110,8 +110,8 @@ impl SyncResponse {
     }
 
     /// Sets fields of the parent itself: an annotation, a field of the spec that its controller fills in. They are compared as a
-    /// child's are; those that are no longer named stay as they are. Lists are set as a whole. It is done first, and only if the
-    /// parent is unchanged; otherwise nothing else of the answer is done. The controller must
+    /// child's are; those that are no longer named stay as they are. Lists are set as a whole. It is done first, also before
+    /// a [status](Self::status_first), and only if the parent is unchanged; otherwise nothing else of the answer is done. The controller must
     /// [say](crate::ControllerBuilder::writes_parents) that it does this.
     ///
     /// # Errors

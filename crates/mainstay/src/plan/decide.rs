@@ -351,8 +351,12 @@ fn place_status(situation: &Situation<'_>, response: &SyncResponse, plan: &mut P
         return;
     }
     let Some(step) = plan_status(&StatusOf::response(situation, response, plan)) else { return };
-    let finalizers = plan.steps.iter().take_while(|step| step.action == Action::AddFinalizer).count();
-    plan.steps.insert(finalizers, step);
+    // Each of these writes makes the parent newer than the next one expects, so what is first is done alone. Were it the status, one that is
+    // new each time would keep the fields from ever being set.
+    let is_before =
+        |step: &&Step| step.action == Action::AddFinalizer || step.reason == Reason::ParentDiffers;
+    let before = plan.steps.iter().take_while(is_before).count();
+    plan.steps.insert(before, step);
 }
 
 pub(super) fn release(object: ObjectRef, live: &Object, uid: &str, reason: Reason) -> Step {

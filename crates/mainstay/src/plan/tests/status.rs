@@ -49,6 +49,15 @@ fn it_waits_for_the_children_unless_it_comes_first() {
 }
 
 #[test]
+fn fields_of_the_parent_come_before_even_a_status_that_comes_first() {
+    let fields = json!({"metadata": {"annotations": {"turn": "2"}}});
+    let response = with_status(json!({"phase": "Up"})).with_parent(fields).unwrap().status_first();
+    let plan = world(apply().writes_parents()).plan(&response);
+    let actions: Vec<_> = plan.steps.iter().map(|step| step.action).collect();
+    assert_eq!(actions, [Action::Patch, Action::WriteStatus]);
+}
+
+#[test]
 fn without_the_subresource_a_status_is_a_mistake_and_null_is_not() {
     let mut world = world(apply());
     world.has_status = false;
