@@ -11,7 +11,6 @@ use kube::CustomResourceExt as _;
 use mainstay::config::Origins;
 use mainstay::{Config as _, Kind, Operator, OperatorBuilder, Replicas, Scope};
 use mainstay_streams::config::StreamClassConfig;
-use mainstay_streams::kinds::{BackfillRequest, StreamClass, StreamingJobTemplate};
 use mainstay_testkit::simulation::Check;
 use serde_json::{Value, json};
 use webapp::config::WebAppConfig;
@@ -74,9 +73,7 @@ const STREAMS: System = System {
     name: mainstay_streams::NAME,
     about: "kinds registered at run time: a supervised Job for every object of a kind that a StreamClass names",
     is_example: false,
-    definitions: || {
-        Ok(vec![json!(StreamClass::crd()), json!(StreamingJobTemplate::crd()), json!(BackfillRequest::crd())])
-    },
+    definitions: || Ok(mainstay_streams::kinds::definitions()),
     configure: mainstay_streams::configure,
     check: simulations::streams_check,
     origins: |object| {

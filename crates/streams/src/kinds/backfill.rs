@@ -2,9 +2,12 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::signed;
 
 /// Has a stream of the same namespace backfilled, once.
 #[derive(Debug, Clone, PartialEq, CustomResource, Deserialize, Serialize, JsonSchema)]
@@ -24,6 +27,7 @@ use serde_json::Value;
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = RecursiveTransform(signed))]
 pub struct BackfillRequestSpec {
     /// The stream's class.
     #[schemars(length(min = 1))]
@@ -69,6 +73,7 @@ pub struct BackfillRange {
 /// What has become of a request.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = RecursiveTransform(signed))]
 pub struct BackfillRequestStatus {
     /// The generation that all of this is about.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
+use schemars::transform::RecursiveTransform;
 use serde::{Deserialize, Serialize};
+
+use super::signed;
 
 /// A kind whose objects are streams.
 #[derive(Debug, Clone, PartialEq, CustomResource, Deserialize, Serialize, JsonSchema)]
@@ -25,6 +28,7 @@ use serde::{Deserialize, Serialize};
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = RecursiveTransform(signed))]
 pub struct StreamClassSpec {
     /// The API group of the kind.
     #[schemars(length(min = 1))]
@@ -105,7 +109,7 @@ pub struct ExitCodesSpec {
     pub retryable: Option<Vec<i32>>,
     /// A crash loop at once.
     pub fatal: Option<Vec<i32>>,
-    /// The program asks for a backfill.
+    /// The program asks for a backfill. From a backfill this is as any other code.
     pub backfill: Option<Vec<i32>>,
 }
 
@@ -133,6 +137,7 @@ pub struct RolloutSpec {
 /// How a class stands.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = RecursiveTransform(signed))]
 pub struct StreamClassStatus {
     /// The generation that all of this is about.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,6 +12,8 @@ pub use class::{
     ClassPhase, ExitCodesSpec, PathsSpec, RestartSpec, RolloutSpec, StartRateSpec, StreamClass,
     StreamClassSpec, StreamClassStatus, StreamCounts,
 };
+use schemars::Schema;
+use serde_json::{Value, json};
 pub use status::{
     ActiveRun, BackfillOutcome, BegunBackfill, Hashes, Outcome, PastRun, Phase, Purpose, StreamStatus,
 };
@@ -50,8 +52,40 @@ pub mod labels {
 }
 
 /// The definitions of the operator's own kinds, as they are applied.
-pub fn definitions() -> Vec<serde_json::Value> {
+pub fn definitions() -> Vec<Value> {
     use kube::CustomResourceExt as _;
     let all = [StreamClass::crd(), StreamingJobTemplate::crd(), BackfillRequest::crd()];
-    all.iter().map(|definition| serde_json::json!(definition)).collect()
+    all.iter().map(|definition| json!(definition)).collect()
+}
+
+/// Kubernetes knows no formats of unsigned numbers, and warns of them. The least value says as much.
+fn signed(schema: &mut Schema) {
+    let format = match schema.get("format").and_then(Value::as_str) {
+        Some("uint32") => "int32",
+        Some("uint" | "uint64") => "int64",
+        _ => return,
+    };
+    schema.insert("format".to_owned(), json!(format));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn formats<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
+        found.extend(schema["format"].as_str());
+        let inner = schema.as_object().into_iter().flat_map(|fields| fields.values());
+        let listed = schema.as_array().into_iter().flatten();
+        inner.chain(listed).for_each(|inner| formats(inner, found));
+    }
+
+    #[test]
+    fn all_formats_are_known_to_kubernetes() {
+        let definitions = definitions();
+        let mut found = Vec::new();
+        definitions.iter().for_each(|definition| formats(definition, &mut found));
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found, ["date-time", "int32", "int64"]);
+    }
 }
