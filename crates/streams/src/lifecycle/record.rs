@@ -153,7 +153,7 @@ fn failure(policy: &RestartConfig, purpose: &Purpose, exit_code: Option<i32>) ->
     if is_in(&codes.fatal) {
         Failure::Fatal
     } else if is_in(&codes.backfill) && !purpose.is_backfill() {
-        // A backfill that asks for a backfill would go on for ever.
+        // A backfill that asks for a backfill would go on for ever: it has failed as with any other code.
         Failure::AsksForBackfill
     } else if is_in(&codes.retryable) {
         Failure::Retryable

@@ -2,9 +2,9 @@
 
 use expect_test::expect;
 
-use super::{check, running};
+use super::{check, running, started};
 use crate::kinds::{BackfillPhase, Phase};
-use crate::lifecycle::tests::world::{World, seconds};
+use crate::lifecycle::tests::world::{PLEASE_BACKFILL, World, seconds};
 
 #[test]
 fn a_stream_is_not_stopped_for_a_backfill_that_cannot_be_made() {
@@ -171,4 +171,51 @@ fn a_reload_that_crashes_does_not_mend_itself() {
     world.user.spec = 1;
     world.settle();
     assert!(world.status.run.as_ref().unwrap().purpose.is_backfill());
+}
+
+#[test]
+fn a_backfill_that_asks_for_a_backfill_has_failed_as_with_any_other_code() {
+    let of_request: fn(&mut World) = |world| world.request("r", 1);
+    let of_reload: fn(&mut World) = |world| world.user.reload = 1;
+    for ask in [of_request, of_reload] {
+        let told = [1, PLEASE_BACKFILL].map(|code| {
+            let mut world = started(World::default().class(|class| class.restart.budget = 1));
+            ask(&mut world);
+            let mut phases = Vec::new();
+            for _ in 0..2 {
+                world.settle();
+                world.fail(code);
+                world.step();
+                phases.push((world.status.phase, world.status.backfill_asked, world.status.next_attempt));
+            }
+            (phases, world.settle().phase(), world.status.runs_started)
+        });
+        assert_eq!(told[0], told[1]);
+        assert_eq!(told[0].1, Phase::CrashLoopDetected);
+    }
+}
+
+#[test]
+fn what_a_program_asked_for_is_still_to_be_done_after_its_backfill_asked_again() {
+    let mut world = running();
+    world.fail(PLEASE_BACKFILL);
+    world.settle();
+    assert!(world.status.run.as_ref().unwrap().purpose.is_backfill());
+    world.fail(PLEASE_BACKFILL);
+    check(
+        &world,
+        expect![[r#"
+        CrashLoopDetected OutcomeRecorded: Job b-2 failed: BackoffLimitExceeded, exit code 5; no more is started until its spec changes, a restart is asked for, or it is suspended and resumed
+        nothing, status first, lets go b-2, again in 0s
+        ! BackfillFailed: Job b-2 failed: BackoffLimitExceeded, exit code 5
+        ! CrashLoopDetected: Job b-2 failed: BackoffLimitExceeded, exit code 5; no more is started until its spec changes, a restart is asked for, or it is suspended and resumed
+    "#]],
+    );
+    assert_eq!(world.settle().phase(), Phase::CrashLoopDetected);
+    world.user.spec = 1;
+    world.settle();
+    assert!(world.status.run.as_ref().unwrap().purpose.is_backfill());
+    world.complete();
+    world.settle();
+    assert!(!world.status.run.as_ref().unwrap().purpose.is_backfill());
 }
