@@ -18,7 +18,9 @@ use crate::backfill::queue;
 use crate::config::StreamClassConfig;
 use crate::job;
 use crate::kinds::{BackfillRequest, Phase, Purpose, StreamingJobTemplate, labels};
-use crate::lifecycle::{Asks, Decision, Desired, LiveJob, LiveSchedule, Permit, Request, Situation, decide};
+use crate::lifecycle::{
+    Asks, Decision, Desired, LingeringPod, LiveJob, LiveSchedule, Permit, Request, Situation, decide,
+};
 use crate::pace::Pace;
 use crate::paths;
 use crate::record;
@@ -54,6 +56,11 @@ pub(crate) fn controller(kind: Kind, class: Class, shared: &Arc<Shared>) -> Cont
         .child(anew(ChildKind::of::<Job>()))
         .child(anew(ChildKind::of::<CronJob>()))
         .child(ChildKind::of::<ConfigMap>().metadata_only())
+        // Pods are their Jobs'; those that a Job has left behind are taken over, and go as all that is not wanted does.
+        .child(
+            ChildKind::of::<Pod>()
+                .adopt(|stream| of_uid(stream["metadata"]["uid"].as_str().unwrap_or_default())),
+        )
         .reads::<StreamingJobTemplate>()
         .reads::<Secret>()
         .reads::<Pod>()
@@ -166,6 +173,9 @@ impl Streams {
                 }
             }
         }
+        for name in &decision.left_behind {
+            response.add_child(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}))?;
+        }
         for name in &decision.let_go {
             let job = ObjectRef { kind: Kind::of::<Job>(), key: Key::new(request.namespace(), name) };
             response = response.let_go(job, labels::OUTCOME);
@@ -233,7 +243,11 @@ fn keep(request: &SyncRequest, name: &str, response: &mut SyncResponse) -> Resul
 
 /// Selects what belongs to the stream.
 fn of_stream(request: &SyncRequest) -> String {
-    format!("{}={}", labels::STREAM_UID, request.uid())
+    of_uid(request.uid())
+}
+
+fn of_uid(uid: &str) -> String {
+    format!("{}={uid}", labels::STREAM_UID)
 }
 
 fn live_jobs(request: &SyncRequest) -> Result<Vec<LiveJob>, Error> {
@@ -243,7 +257,7 @@ fn live_jobs(request: &SyncRequest) -> Result<Vec<LiveJob>, Error> {
         let job = child.json();
         // Pods tell exit codes, which matter only until they are recorded.
         let pods = if job::has_failed(&job) {
-            pods_of(request, &format!("batch.kubernetes.io/job-name={}", child.name()))?
+            pods_of(request, &format!("{}={}", job::JOB_NAME, child.name()))?
         } else {
             Vec::new()
         };
@@ -301,18 +315,33 @@ struct Questions<'a> {
     config: &'a StreamClassConfig,
 }
 
+impl Questions<'_> {
+    /// Whether there is a Job of this name. One that nobody has seen yet may be there.
+    fn has_job(&self, name: &str) -> bool {
+        self.request.get::<Job>(name).map_or(true, |job| job.is_some())
+    }
+}
+
 impl Asks for Questions<'_> {
-    fn lingering(&self) -> Vec<String> {
+    fn lingering(&self) -> Vec<LingeringPod> {
         let pods: Vec<Pod> = match self.request.select(&of_stream(self.request)) {
             Ok(pods) => pods,
             // Pods that nobody has seen yet may be there.
-            Err(_) => return vec!["pods that have not been listed yet".to_owned()],
+            Err(_) => {
+                let name = "pods that have not been listed yet".to_owned();
+                return vec![LingeringPod { name, is_left_behind: false }];
+            }
         };
         let is_over = |pod: &Pod| {
             let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
             matches!(phase, Some("Succeeded" | "Failed"))
         };
-        pods.iter().filter(|pod| !is_over(pod)).map(kube::ResourceExt::name_any).collect()
+        let lingering = pods.iter().filter(|pod| !is_over(pod));
+        let told = |pod: &Pod| LingeringPod {
+            name: pod.name_any(),
+            is_left_behind: job::is_left_behind(pod, |job| self.has_job(job)),
+        };
+        lingering.map(told).collect()
     }
 
     fn start(&self) -> Permit {

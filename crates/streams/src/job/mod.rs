@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 pub use context::{PAYLOAD_TOO_LARGE, SPEC_TOO_LARGE};
 pub use name::{run_name, spec_name};
-pub use read::{has_failed, read_job, read_schedule};
+pub use read::{JOB_NAME, has_failed, is_left_behind, read_job, read_schedule};
 
 use crate::kinds::{ActiveRun, BackfillRequestSpec, Purpose, StreamingJobTemplate, labels};
 use crate::wish::{Problem, Stream};

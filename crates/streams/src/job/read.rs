@@ -1,10 +1,17 @@
 //! From live objects to what a decision rests on.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
 use serde_json::Value;
 
 use crate::kinds::{ActiveRun, labels};
 use crate::lifecycle::{JobState, LiveJob, LiveSchedule};
+
+/// The label of a pod that names its Job.
+pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+/// The finalizer of a pod that its Job has not counted yet.
+const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
 /// Reads a Job. The pods may be those of other Jobs as well.
 pub fn read_job(job: &Value, pods: &[Value]) -> LiveJob {
@@ -37,6 +44,17 @@ pub fn read_schedule(cron_job: &Value, jobs: &[Value], pods: &[Value]) -> LiveSc
 /// Whether a Job has failed for good: then its pods can tell more.
 pub fn has_failed(job: &Value) -> bool {
     matches!(state(job, &[]), JobState::Failed { .. })
+}
+
+/// Whether a pod's Job is gone without it. What a Job is asked of is whether there is one of a name.
+pub fn is_left_behind(pod: &Pod, has_job: impl Fn(&str) -> bool) -> bool {
+    let owners = pod.metadata.owner_references.iter().flatten();
+    let is_owned = owners.into_iter().any(|owner| owner.controller == Some(true));
+    // The controller of Jobs still has to let go of it, and would not if it were somebody else's.
+    let is_tracked = pod.finalizers().iter().any(|finalizer| finalizer == TRACKING);
+    let is_deleting = pod.metadata.deletion_timestamp.is_some();
+    let job = pod.labels().get(JOB_NAME);
+    !is_owned && !is_tracked && !is_deleting && job.is_some_and(|job| !has_job(job))
 }
 
 fn run(object: &Value) -> Option<ActiveRun> {

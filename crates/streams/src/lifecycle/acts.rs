@@ -135,8 +135,17 @@ pub(super) fn run_on(facts: &Facts<'_>, decision: &mut Decision) {
 }
 
 pub(super) fn wait_for_pods(facts: &Facts<'_>, decision: &mut Decision) {
-    let pods = facts.lingering().join(", ");
-    say(decision, Phase::Pending, format!("Pods of a former run have not ended: {pods}"));
+    let pods = facts.lingering();
+    let all: Vec<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
+    let deleted = match facts.left_behind().join(", ") {
+        none if none.is_empty() => none,
+        some => format!("; deleted, as their Job is gone: {some}"),
+    };
+    say(
+        decision,
+        Phase::Pending,
+        format!("Pods of a former run have not ended: {}{deleted}", all.join(", ")),
+    );
 }
 
 pub(super) fn wait_for_attempt(facts: &Facts<'_>, decision: &mut Decision) {

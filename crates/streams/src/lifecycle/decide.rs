@@ -17,6 +17,7 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
         desired: Desired::Nothing,
         status_first: false,
         let_go: facts.spent().map(|job| job.name.clone()).collect(),
+        left_behind: Vec::new(),
         problem: None,
         wake_at: None,
         happened: Vec::new(),
@@ -24,6 +25,10 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     if let Some(rule) = RULES.iter().find(|rule| (rule.holds)(&facts)) {
         decision.rule = rule.name;
         (rule.act)(&facts, &mut decision);
+    }
+    // Where nothing shall run, nothing runs that has no Job either.
+    if decision.desired == Desired::Nothing && situation.jobs.is_empty() && situation.schedule.is_none() {
+        decision.left_behind = facts.left_behind();
     }
     let run = decision.status.run.as_ref();
     decision.status.configuration_hash = run.map(|run| run.made_from.short());

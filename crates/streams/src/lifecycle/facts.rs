@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use jiff::Timestamp;
 
-use super::{JobState, LiveJob, LiveSchedule, Permit, Request, Situation, tidy};
+use super::{JobState, LingeringPod, LiveJob, LiveSchedule, Permit, Request, Situation, tidy};
 use crate::config::InitialBackfill;
 use crate::kinds::{ActiveRun, Hashes, Purpose, StreamStatus};
 use crate::wish::{Mode, Problem, Wish};
@@ -16,7 +16,7 @@ pub struct Facts<'a> {
     pub(super) status: StreamStatus,
     /// What runs and is not being deleted.
     pub(super) live: Vec<Live<'a>>,
-    lingering: OnceCell<Vec<String>>,
+    lingering: OnceCell<Vec<LingeringPod>>,
     start: OnceCell<Permit>,
     rollout: OnceCell<Permit>,
 }
@@ -212,8 +212,14 @@ impl<'a> Facts<'a> {
         self.status.next_attempt.filter(|at| *at > self.on.now)
     }
 
-    pub(super) fn lingering(&self) -> &[String] {
+    pub(super) fn lingering(&self) -> &[LingeringPod] {
         self.lingering.get_or_init(|| self.on.asks.lingering())
+    }
+
+    /// Those of them that nobody will ever end.
+    pub(super) fn left_behind(&self) -> Vec<String> {
+        let left = self.lingering().iter().filter(|pod| pod.is_left_behind);
+        left.map(|pod| pod.name.clone()).collect()
     }
 
     pub(super) fn start(&self) -> Permit {

@@ -60,12 +60,21 @@ impl Situation<'_> {
 
 /// Questions that cost something, and are asked only if the answer matters.
 pub trait Asks {
-    /// Pods of former runs that have not ended, by name.
-    fn lingering(&self) -> Vec<String>;
+    /// Pods of former runs that have not ended.
+    fn lingering(&self) -> Vec<LingeringPod>;
     /// Whether a Job may be started now, as far as the class's rate goes.
     fn start(&self) -> Permit;
     /// Whether the Job may be stopped now because a template or a Secret has changed.
     fn rollout(&self) -> Permit;
+}
+
+/// A pod of a former run that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LingeringPod {
+    /// Its name.
+    pub name: String,
+    /// Its Job is gone and has left it behind, so that nobody will ever end it.
+    pub is_left_behind: bool,
 }
 
 /// Whether something may be done now.
@@ -167,6 +176,8 @@ pub struct Decision {
     pub status_first: bool,
     /// Jobs that may go now, by name: after the status, if that comes first.
     pub let_go: Vec<String>,
+    /// Pods that their Job has left behind, by name: to be deleted.
+    pub left_behind: Vec<String>,
     /// Something is wrong with what the user wrote, while an older Job runs on.
     pub problem: Option<Problem>,
     /// To be looked at again then, whatever happens.

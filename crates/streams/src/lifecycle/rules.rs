@@ -226,7 +226,7 @@ pub static RULES: &[Rule] = &[
         name: "PodsLinger",
         from: "nothing",
         when: "pods of a former run have not ended",
-        then: "they are waited for",
+        then: "they are waited for; those that their Job has left behind are deleted",
         phase: "Pending",
         holds: |facts| !facts.lingering().is_empty(),
         act: acts::wait_for_pods,

@@ -2,7 +2,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{bare_template, class, run, stream};
-use crate::job::{job, read_job, read_schedule};
+use crate::job::{is_left_behind, job, read_job, read_schedule};
 use crate::kinds::Purpose;
 use crate::lifecycle::JobState;
 use crate::wish::Stream;
@@ -130,4 +130,26 @@ fn a_failure_is_one_once_its_pod_tells_of_it() {
     // Nothing is waited for once the Job is on its way out.
     job["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:01Z");
     assert!(matches!(read_job(&job, &[pod]).state, JobState::Failed { exit_code: None, .. }));
+}
+
+#[test]
+fn a_pod_is_left_behind_when_nobody_has_it_and_its_job_is_gone() {
+    let check = |change: fn(&mut Value), job: &str| {
+        let mut pod = json!({"metadata": {"name": "p", "labels": {"batch.kubernetes.io/job-name": "eu-1"}}});
+        change(&mut pod);
+        is_left_behind(&serde_json::from_value(pod).unwrap(), |name| name == job)
+    };
+    assert!(check(|_| {}, "eu-2"));
+    assert!(!check(|_| {}, "eu-1"), "the Job may take it back");
+    let kept: [fn(&mut Value); 4] = [
+        |pod| {
+            pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "eu-1", "uid": "j1", "controller": true}]);
+        },
+        |pod| pod["metadata"]["finalizers"] = json!(["batch.kubernetes.io/job-tracking"]),
+        |pod| pod["metadata"]["deletionTimestamp"] = json!(time(1)),
+        |pod| pod["metadata"]["labels"] = json!({"mainstay.dev/stream-uid": "u"}),
+    ];
+    for change in kept {
+        assert!(!check(change, "eu-2"));
+    }
 }

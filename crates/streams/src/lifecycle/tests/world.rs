@@ -7,7 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::config::StreamClassConfig;
 use crate::kinds::{ActiveRun, Hashes, Purpose, StreamStatus};
 use crate::lifecycle::{
-    Asks, Decision, Desired, JobState, LiveJob, LiveSchedule, Permit, Request, Situation, decide,
+    Asks, Decision, Desired, JobState, LingeringPod, LiveJob, LiveSchedule, Permit, Request, Situation,
+    decide,
 };
 use crate::wish::{Mode, Problem, Suspension, Wish};
 
@@ -41,6 +42,8 @@ pub(super) struct World {
     pub(super) class: Rc<StreamClassConfig>,
     /// Pods of a former run have not ended.
     pub(super) has_pods: bool,
+    /// Somebody sees to it that they end: their Job, or who deletes them.
+    pub(super) pods_end: bool,
     /// The Job is deleted without its pods.
     pub(super) is_background: bool,
     pub(super) may_start: bool,
@@ -54,6 +57,7 @@ pub(super) enum Write {
     LetGo(String),
     Delete(String),
     Create(ActiveRun),
+    DeletePods,
 }
 
 pub(super) const RETRYABLE: i32 = 3;
@@ -89,6 +93,7 @@ impl Default for World {
             requests: Vec::new(),
             class: Rc::new(class),
             has_pods: false,
+            pods_end: false,
             is_background: false,
             may_start: true,
             may_roll_out: true,
@@ -97,8 +102,9 @@ impl Default for World {
 }
 
 impl Asks for World {
-    fn lingering(&self) -> Vec<String> {
-        if self.has_pods { vec!["old-pod".to_owned()] } else { Vec::new() }
+    fn lingering(&self) -> Vec<LingeringPod> {
+        let pod = LingeringPod { name: "old-pod".to_owned(), is_left_behind: !self.pods_end };
+        if self.has_pods { vec![pod] } else { Vec::new() }
     }
 
     fn start(&self) -> Permit {
@@ -185,6 +191,7 @@ impl World {
         {
             children.push(Write::Create(run.clone()));
         }
+        children.extend((!decision.left_behind.is_empty()).then_some(Write::DeletePods));
         let is_new = decision.status != self.status;
         if is_new && decision.status_first {
             writes.insert(0, Write::Status);
@@ -205,6 +212,7 @@ impl World {
                 }
             }
             Write::Delete(name) => self.delete(name),
+            Write::DeletePods => self.pods_end = true,
             Write::Create(run) => {
                 if !self.jobs.is_empty() || self.schedule.is_some() || self.has_pods {
                     return Err(format!("{} is created while another is there", run.job));
@@ -247,7 +255,9 @@ impl World {
             if matches!(job.state, JobState::Failed { .. }) && !is_told {
                 return Err(format!("{} has failed and is gone, and the history does not say so", job.name));
             }
-            self.has_pods |= self.is_background && job.state == JobState::Running;
+            if self.is_background && job.state == JobState::Running {
+                (self.has_pods, self.pods_end) = (true, false);
+            }
         }
         if self.jobs.iter().any(goes) {
             self.is_background = false;
@@ -277,7 +287,7 @@ impl World {
         let things = |world: &Self| (world.jobs.len(), world.schedule.is_some(), world.requests.len());
         let before = (things(self), self.has_pods);
         self.collect()?;
-        self.has_pods = false;
+        self.has_pods &= !self.pods_end;
         let is_over =
             |uid: &str, status: &StreamStatus| status.backfills.iter().any(|over| over.request == uid);
         self.requests.retain(|request| !is_over(&request.uid, &self.status));

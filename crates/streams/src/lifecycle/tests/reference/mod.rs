@@ -123,7 +123,8 @@ fn the_documentation_has_the_rules_and_the_deviations_as_they_are() {
          Made from the code: `UPDATE_EXPECT=1 cargo test -p mainstay-streams lifecycle` writes it anew.\n\n\
          A decision about a stream rests on its status so far, on what its user asks for, on its Jobs as they are and on the requests \
          for backfills. The first of these rules that fits decides. *Stop* means that whatever is there is deleted with its pods, and \
-         waited for before anything else is started.\n\n",
+         waited for before anything else is started. Pods that somebody has parted from their Job by deleting it alone are deleted as soon as \
+         nothing shall be there.\n\n",
     );
     text.push_str(&render_table());
     text.push_str("\n## Compared with the original\n\nEach row of the original's state machines, what the rules above do in the same \

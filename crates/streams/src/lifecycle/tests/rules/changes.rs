@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use super::{check, running};
 use crate::kinds::Phase;
-use crate::lifecycle::tests::world::World;
+use crate::lifecycle::tests::world::{User, World};
 use crate::lifecycle::{JobState, LiveJob, RULES};
 
 #[test]
@@ -167,8 +167,25 @@ fn a_changed_template_waits_for_its_turn() {
 }
 
 #[test]
+fn what_a_job_has_left_behind_is_ended_even_if_nothing_shall_run() {
+    let user = User { is_suspended: true, ..World::default().user };
+    let world = World { has_pods: true, user, ..World::default() };
+    let decision = world.decide();
+    assert_eq!((decision.rule, decision.left_behind), ("Suspended", vec!["old-pod".to_owned()]));
+    let mut world = World { has_pods: true, ..World::default() };
+    check(
+        &world,
+        expect![[r#"
+        Pending PodsLinger: Pods of a former run have not ended: old-pod; deleted, as their Job is gone: old-pod
+        nothing
+    "#]],
+    );
+    assert_eq!(world.settle().phase(), Phase::Running);
+}
+
+#[test]
 fn a_start_waits_for_old_pods_and_for_its_turn() {
-    let mut world = World { has_pods: true, may_start: false, ..World::default() };
+    let mut world = World { has_pods: true, pods_end: true, may_start: false, ..World::default() };
     check(
         &world,
         expect![[r#"

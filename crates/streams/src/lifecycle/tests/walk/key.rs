@@ -15,7 +15,10 @@ pub(super) fn key(world: &World) -> Key {
     let (user, status) = (&world.user, &world.status);
     let mut key = vec![
         bit(user.is_suspended) | bit(user.is_scheduled) << 1 | bit(user.is_broken) << 2,
-        bit(user.is_backfill_broken) | bit(world.has_pods) << 1 | bit(world.is_background) << 2,
+        bit(user.is_backfill_broken)
+            | bit(world.has_pods) << 1
+            | bit(world.is_background) << 2
+            | bit(world.has_pods && world.pods_end) << 3,
         bit(status.phase.is_none()) | bit(status.initialised) << 1 | bit(status.backfill_asked) << 2,
         bit(status.next_attempt.is_some_and(|at| at > world.now)),
         // A crash loop that is mended forgets the failures.
