@@ -206,3 +206,17 @@ fn a_slot_that_failed_is_told_of_and_the_schedule_goes_on() {
     "#]],
     );
 }
+
+#[test]
+fn a_crash_loop_has_no_job_even_if_what_is_written_cannot_be_run() {
+    let mut world = running();
+    world.fail(FATAL);
+    world.settle();
+    world.user.reload = 1;
+    world.step();
+    // The user takes it back before the status says that the loop is over, and writes nonsense.
+    world.user.reload = 0;
+    world.user.is_backfill_broken = true;
+    assert_eq!(world.settle().phase(), Phase::CrashLoopDetected);
+    assert!(world.jobs.is_empty());
+}
