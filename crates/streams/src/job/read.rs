@@ -46,7 +46,7 @@ pub fn has_failed(job: &Value) -> bool {
     matches!(state(job, &[]), JobState::Failed { .. })
 }
 
-/// Whether a pod's Job is gone without it. What a Job is asked of is whether there is one of a name.
+/// Whether a pod's Job is gone without it. `has_job` tells whether there is a Job of a name.
 pub fn is_left_behind(pod: &Pod, has_job: impl Fn(&str) -> bool) -> bool {
     let owners = pod.metadata.owner_references.iter().flatten();
     let is_owned = owners.into_iter().any(|owner| owner.controller == Some(true));

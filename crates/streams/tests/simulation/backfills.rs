@@ -1,29 +1,49 @@
 //! Requests for backfills, and reloads.
 
-use mainstay_testkit::simulation::{Check, Family, Script};
+use k8s_openapi::api::batch::v1::Job;
+use mainstay::Kind;
+use mainstay_testkit::simulation::{Check, Script};
 use serde_json::{Value, json};
 
-use crate::plugin::{feeds, requests};
-use crate::world::{completes, disturbed, fails, orders, program, with_class, with_plugin};
+use crate::plugin::{requests, with};
+use crate::world::{
+    backfill_of_orders, completed, disturbed, failed, feeds, killed, orders, program, runs, without_pods,
+};
 
 fn request(name: &str, spec: &Value) -> Value {
-    let mut all = json!({"streamClass": "feeds", "streamId": "orders"});
-    all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
-    json!({"apiVersion": requests().api_version(), "kind": "BackfillRequest", "metadata": {"name": name}, "spec": all})
+    let spec = with(json!({"streamClass": "feeds", "streamId": "orders"}), spec);
+    json!({"apiVersion": requests().api_version(), "kind": "BackfillRequest", "metadata": {"name": name}, "spec": spec})
 }
 
-fn backfilled() -> Value {
-    orders(&json!({"backfillJobTemplateRef": {"name": "backfill"}}))
+/// A stream that can be backfilled.
+fn made() -> Script {
+    Script::new().create(orders(&json!({"backfillJobTemplateRef": {"name": "backfill"}})))
 }
 
-fn with_backfills() -> Check {
-    with_plugin().given(program("backfill", &completes()))
+/// A run that is a backfill ends so.
+fn ends(script: Script, number: u64, how: Value) -> Script {
+    script.patch_status(&Kind::of::<Job>(), &backfill_of_orders(number), how)
+}
+
+/// A new stream is backfilled if this says so.
+fn with_backfills(initial: bool) -> Check {
+    let class = json!({"initialBackfill": initial, "restart": {"backoffSeconds": 5}});
+    without_pods(&class).given(program("backfill", &runs()))
+}
+
+#[test]
+fn whatever_goes_wrong_a_new_stream_is_backfilled_once() {
+    disturbed(with_backfills(true), ends(made(), 1, completed()));
+}
+
+#[test]
+fn whatever_goes_wrong_a_request_is_carried_out_once() {
+    disturbed(with_backfills(false), ends(made().create(request("first", &json!({}))), 2, completed()));
 }
 
 #[test]
 fn requests_are_carried_out_one_after_the_other_unless_they_are_cancelled() {
-    let script = Script::new()
-        .create(backfilled())
+    let script = made()
         .create(request("first", &json!({})))
         .at_once()
         .create(request("second", &json!({})))
@@ -31,39 +51,38 @@ fn requests_are_carried_out_one_after_the_other_unless_they_are_cancelled() {
         .create(request("third", &json!({"priority": -1})))
         .at_once()
         .patch(&requests(), "second", json!({"spec": {"cancelled": true}}));
-    disturbed(with_backfills(), script);
+    killed(with_backfills(false), ends(ends(script, 2, completed()), 3, completed()));
 }
 
 #[test]
-fn a_backfill_that_runs_is_stopped_when_its_request_is_cancelled_or_gone() {
-    let endless = program("backfill", &json!({"mainstay.dev/ends-after": "never"}));
-    let script = Script::new()
-        .create(backfilled())
-        .create(request("first", &json!({})))
-        .patch(&requests(), "first", json!({"spec": {"cancelled": true}}))
-        .create(request("second", &json!({})))
-        .delete(&requests(), "second");
-    disturbed(with_class(&json!({"initialBackfill": false})).given(endless), script);
+fn a_backfill_that_runs_is_stopped_when_its_request_is_cancelled() {
+    let script = made().create(request("first", &json!({}))).patch(
+        &requests(),
+        "first",
+        json!({"spec": {"cancelled": true}}),
+    );
+    killed(with_backfills(false), script);
 }
 
 #[test]
-fn a_reload_is_a_backfill_and_a_request_goes_when_its_time_has_come() {
-    let script = Script::new()
-        .create(backfilled())
-        .patch(&feeds(), "orders", json!({"metadata": {"annotations": {"mainstay.dev/reload": "1"}}}))
-        .create(request("short", &json!({"ttlSecondsAfterFinished": 20})));
-    let check = with_backfills().may_remove(&requests());
-    disturbed(check.but(Family::ClockJumps), script);
+fn a_backfill_that_runs_is_stopped_when_its_request_is_gone() {
+    killed(with_backfills(false), made().create(request("first", &json!({}))).delete(&requests(), "first"));
+}
+
+#[test]
+fn a_reload_is_a_backfill() {
+    let reload = json!({"metadata": {"annotations": {"mainstay.dev/reload": "1"}}});
+    killed(with_backfills(false), ends(made().patch(&feeds(), "orders", reload), 2, completed()));
+}
+
+#[test]
+fn a_request_goes_when_its_time_has_come() {
+    let script = made().create(request("short", &json!({"ttlSecondsAfterFinished": 20})));
+    killed(with_backfills(false).may_remove(&requests()), ends(script, 2, completed()));
 }
 
 #[test]
 fn a_backfill_that_fails_is_tried_again_as_often_as_its_request_says() {
-    let script = Script::new().create(backfilled()).create(request("vain", &json!({"retries": 1}))).patch(
-        &feeds(),
-        "orders",
-        json!({"metadata": {"annotations": {"mainstay.dev/restart": "now"}}}),
-    );
-    let class = json!({"initialBackfill": false, "restart": {"backoffSeconds": 5}});
-    let check = with_class(&class).given(program("backfill", &fails()));
-    disturbed(check.but(Family::ClockJumps), script);
+    let script = made().create(request("vain", &json!({"retries": 1})));
+    killed(with_backfills(false), ends(ends(script, 2, failed()), 3, failed()));
 }

@@ -3,55 +3,71 @@
 use k8s_openapi::api::batch::v1::Job;
 use mainstay::Kind;
 use mainstay_testkit::simulation::Script;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::plugin::feeds;
-use crate::world::{change, disturbed, orders, run_of_orders, with_plugin};
+use crate::world::{
+    change, disturbed, feeds, killed, orders, plagued, run_of_orders, with_plugin, without_pods,
+};
 
-#[test]
-fn wherever_it_dies_a_stream_gets_its_job_and_the_next_one() {
-    let script = Script::new().create(orders(&json!({}))).patch(
-        &feeds(),
-        "orders",
-        change(2, &json!({"source": "b"})),
-    );
-    disturbed(with_plugin(), script);
+fn made() -> Script {
+    Script::new().create(orders(&json!({})))
+}
+
+fn changed(script: Script, generation: u32, spec: &Value) -> Script {
+    script.patch(&feeds(), "orders", change(generation, spec))
 }
 
 #[test]
-fn a_stream_is_changed_suspended_resumed_deleted_and_made_again() {
-    let script = Script::new()
-        .create(orders(&json!({})))
-        .patch(&feeds(), "orders", change(2, &json!({"source": "b"})))
-        .patch(&feeds(), "orders", change(3, &json!({"suspended": true})))
-        .patch(&feeds(), "orders", change(4, &json!({"suspended": false})))
-        .delete(&feeds(), "orders")
-        .at_once()
-        .create(orders(&json!({"source": "c"})));
-    disturbed(with_plugin(), script);
+fn whatever_goes_wrong_a_stream_gets_its_job_and_the_next_one() {
+    plagued(without_pods(&json!({})), changed(made(), 2, &json!({"source": "b"})));
+}
+
+#[test]
+fn wherever_it_dies_the_pods_of_the_last_job_are_waited_for() {
+    killed(with_plugin(), changed(made(), 2, &json!({"source": "b"})));
+}
+
+#[test]
+fn a_stream_is_suspended_and_resumed() {
+    let suspended = changed(made(), 2, &json!({"suspended": true}));
+    disturbed(without_pods(&json!({})), changed(suspended, 3, &json!({"suspended": false})));
+}
+
+#[test]
+fn a_stream_is_deleted_and_made_again() {
+    let script = made().delete(&feeds(), "orders").at_once().create(orders(&json!({"source": "c"})));
+    disturbed(without_pods(&json!({})), script);
 }
 
 #[test]
 fn changes_that_come_before_the_last_is_carried_out_end_the_same() {
-    let script = Script::new()
-        .create(orders(&json!({"suspended": true})))
-        .at_once()
-        .patch(&feeds(), "orders", change(2, &json!({"suspended": false})))
-        .patch(&feeds(), "orders", change(3, &json!({"source": "b"})))
-        .at_once()
-        .patch(&feeds(), "orders", change(4, &json!({"suspended": true})))
-        .patch(&feeds(), "orders", json!({"metadata": {"annotations": {"mainstay.dev/suspend": "true"}}}))
-        .patch(&feeds(), "orders", change(5, &json!({"suspended": false})));
-    disturbed(with_plugin(), script);
+    let script = Script::new().create(orders(&json!({"suspended": true}))).at_once();
+    let script = changed(script, 2, &json!({"suspended": false}));
+    let script = changed(script, 3, &json!({"source": "b"})).at_once();
+    let script = changed(script, 4, &json!({"suspended": true}));
+    disturbed(without_pods(&json!({})), script);
 }
 
 #[test]
-fn a_job_that_somebody_deletes_or_changes_is_made_anew() {
+fn an_annotation_suspends_whatever_the_spec_says() {
+    let annotation = json!({"metadata": {"annotations": {"mainstay.dev/suspend": "true"}}});
+    let script =
+        Script::new().create(orders(&json!({"suspended": true}))).patch(&feeds(), "orders", annotation);
+    disturbed(without_pods(&json!({})), changed(script, 2, &json!({"suspended": false})));
+}
+
+#[test]
+fn a_job_that_somebody_deletes_is_made_anew() {
+    disturbed(without_pods(&json!({})), made().delete(&Kind::of::<Job>(), &run_of_orders(1)));
+}
+
+#[test]
+fn a_job_that_somebody_changes_is_made_anew() {
     let job = Kind::of::<Job>();
-    let script = Script::new()
-        .create(orders(&json!({})))
-        .delete(&job, &run_of_orders(1))
-        .patch(&job, &run_of_orders(2), json!({"spec": {"parallelism": 2}}))
-        .patch(&job, &run_of_orders(3), json!({"metadata": {"annotations": {"mainstay.dev/run": null}}}));
-    disturbed(with_plugin(), script);
+    let script = made().patch(&job, &run_of_orders(1), json!({"spec": {"parallelism": 2}})).patch(
+        &job,
+        &run_of_orders(2),
+        json!({"metadata": {"annotations": {"mainstay.dev/run": null}}}),
+    );
+    disturbed(without_pods(&json!({})), script);
 }

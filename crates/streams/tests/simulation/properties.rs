@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::Pod;
 use mainstay::Kind;
-use mainstay_streams::kinds::{ActiveRun, StreamStatus, labels};
+use mainstay_streams::kinds::{ActiveRun, labels};
 use mainstay_testkit::simulation::{Check, State};
 use serde_json::Value;
 
-use crate::plugin::feeds;
-use crate::world::GENERATION;
+use crate::world::{GENERATION, feeds};
 
 /// How many past runs a status has room for, unless a class says otherwise.
 const HISTORY: usize = 5;
@@ -90,7 +89,7 @@ fn suspended_has_no_job(state: &State) -> Result<(), String> {
 /// Each run that the status knows to have been is told of in it, or is still there to be told of.
 fn no_outcome_is_lost(state: &State) -> Result<(), String> {
     for stream in state.of(&feeds()) {
-        let Ok(status) = serde_json::from_value::<StreamStatus>(stream["status"].clone()) else { continue };
+        let status = mainstay_streams::record::read(stream);
         let mut known: BTreeSet<u64> = status.history.iter().map(|past| past.number).collect();
         let oldest = known.first().copied().unwrap_or_default();
         let first = if status.history.len() < HISTORY { 1 } else { oldest };

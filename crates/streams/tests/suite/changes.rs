@@ -1,5 +1,8 @@
 //! Templates that change, and Jobs that somebody else lays hands on.
 
+use k8s_openapi::api::core::v1::Pod;
+use mainstay::Kind;
+use mainstay_testkit::eventually;
 use serde_json::{Value, json};
 
 use crate::fixtures::{Plugin, World, in_each_world, jobs, templates};
@@ -62,6 +65,7 @@ async fn what_somebody_does_to_a_job_is_undone(world: &World) {
     let hares = world.plugin("Hare", json!({})).await;
     tokio::join!(
         a_deleted_job_is_made_again(&hares),
+        pods_that_a_job_leaves_behind_are_ended(&hares),
         a_changed_job_is_made_anew(&hares, "still", json!({"suspend": true})),
         a_changed_job_is_made_anew(&hares, "twin", json!({"parallelism": 2})),
         a_restart_is_a_new_job(&hares),
@@ -76,6 +80,18 @@ async fn a_deleted_job_is_made_again(hares: &Plugin<'_>) {
     let stream = hares.until_run("gone", 2, "Running").await;
     let past = &stream["status"]["history"][0];
     assert_eq!((&past["outcome"], &past["reason"]), (&json!("Stopped"), &json!("Deleted")));
+}
+
+async fn pods_that_a_job_leaves_behind_are_ended(hares: &Plugin<'_>) {
+    let pod = Kind::of::<Pod>();
+    let job = hares.run("left", json!({})).await;
+    let is_its =
+        |pod: &Value| pod["metadata"]["labels"]["batch.kubernetes.io/job-name"] == job["metadata"]["name"];
+    let old = eventually("its pod", async || hares.world.list(&pod).await.into_iter().find(is_its)).await;
+    hares.world.delete_job_alone(&job).await;
+    hares.until_run("left", 2, "Running").await;
+    hares.job("left").await;
+    hares.world.until_gone(&pod, old["metadata"]["name"].as_str().unwrap()).await;
 }
 
 async fn a_changed_job_is_made_anew(hares: &Plugin<'_>, name: &str, spec: Value) {

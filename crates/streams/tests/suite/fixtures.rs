@@ -6,12 +6,14 @@ use k8s_openapi::api::batch::v1::Job;
 use mainstay::{Kind, Operator, Scope};
 use mainstay_local::controllers;
 use mainstay_local::stand_in::simulated_node;
-use mainstay_streams::kinds::{BackfillRequest, StreamClass, StreamingJobTemplate};
 use mainstay_testkit::binaries::Binaries;
 use mainstay_testkit::cluster::report_missing;
 use mainstay_testkit::real::{Controllers, RealControlPlane, RealOptions};
 use mainstay_testkit::{Cluster, RunningOperator, eventually};
 use serde_json::{Value, json};
+
+use crate::plugin;
+pub(crate) use crate::plugin::{classes, requests, template, templates};
 
 /// How long a story waits for anything. kube-controller-manager collects what a new kind owns only after up to a minute.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -95,8 +97,7 @@ impl World {
 
     /// A plugin of which nothing is there yet.
     pub(crate) fn uninstalled(&self, kind: &str) -> Plugin<'_> {
-        let plural = format!("{}s", kind.to_lowercase());
-        Plugin { world: self, kind: Kind::new("example.com/v1", kind, &plural, Scope::Namespaced) }
+        Plugin { world: self, kind: plugin::streams(kind) }
     }
 
     /// Makes a template whose pods do as their annotations say.
@@ -132,11 +133,20 @@ impl World {
         }
     }
 
-    /// Deletes a Job and its pods, as kubectl does. Without a word about them, the server leaves the pods of a Job.
+    /// Deletes a Job and its pods, as kubectl does.
     pub(crate) async fn delete_job(&self, job: &Value) {
+        self.delete_with(job, "?propagationPolicy=Background").await;
+    }
+
+    /// Deletes a Job without a word about its pods: the server leaves them.
+    pub(crate) async fn delete_job_alone(&self, job: &Value) {
+        self.delete_with(job, "").await;
+    }
+
+    async fn delete_with(&self, job: &Value, query: &str) {
         let name = job["metadata"]["name"].as_str().unwrap();
         let path = format!("{}/{name}", jobs().collection_path(Some(self.cluster.namespace())));
-        let request = http::Request::delete(format!("{path}?propagationPolicy=Background")).body(Vec::new());
+        let request = http::Request::delete(format!("{path}{query}")).body(Vec::new());
         let (status, answer) = self.cluster.send(request.unwrap()).await;
         assert!(status.is_success(), "deleting {name}: {status} {answer}");
     }
@@ -180,51 +190,17 @@ impl Plugin<'_> {
 
     /// The definition of the kind.
     pub(crate) fn definition(&self) -> Value {
-        let (kind, plural) = (self.kind.kind(), self.plural());
-        let reference = json!({"type": "object", "properties": {"name": {"type": "string"}}});
-        json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{plural}.example.com")},
-            "spec": {
-                "group": "example.com", "scope": "Namespaced",
-                "names": {
-                    "kind": kind, "plural": plural, "singular": kind.to_lowercase(), "listKind": format!("{kind}List"),
-                },
-                "versions": [{
-                    "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                        "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
-                            "backfillJobTemplateRef": reference,
-                            "suspended": {"type": "boolean"}, "schedule": {"type": "string"},
-                            "source": {"type": "string"}, "sinkSecretRef": reference,
-                        }},
-                        "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-                    }}},
-                }],
-            },
-        })
+        plugin::definition(&self.kind)
     }
 
     /// The class, with these fields besides.
     pub(crate) fn class(&self, spec: Value) -> Value {
-        let mut all = json!({
-            "apiGroupRef": "example.com", "apiVersion": "v1", "kindRef": self.kind.kind(), "pluralName": self.plural(),
-        });
-        if let (Value::Object(all), Value::Object(spec)) = (&mut all, spec) {
-            all.extend(spec);
-        }
-        let metadata = json!({"name": self.plural()});
-        json!({"apiVersion": classes().api_version(), "kind": "StreamClass", "metadata": metadata, "spec": all})
+        plugin::class(&self.kind, &spec)
     }
 
     /// Makes a stream. Its template is that of the plugin unless it names another.
     pub(crate) async fn create(&self, name: &str, spec: Value) -> Value {
-        let mut all = json!({"source": "a", "jobTemplateRef": {"name": self.plural()}});
-        all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
-        let metadata = json!({"name": name});
-        let kind = self.kind.kind();
-        let stream = json!({"apiVersion": "example.com/v1", "kind": kind, "metadata": metadata, "spec": all});
-        self.world.cluster.create(stream).await
+        self.world.cluster.create(plugin::stream(&self.kind, name, &spec)).await
     }
 
     /// Makes a stream, and waits until it runs.
@@ -323,18 +299,6 @@ impl Plugin<'_> {
     }
 }
 
-pub(crate) fn classes() -> Kind {
-    Kind::of::<StreamClass>()
-}
-
-pub(crate) fn templates() -> Kind {
-    Kind::of::<StreamingJobTemplate>()
-}
-
-pub(crate) fn requests() -> Kind {
-    Kind::of::<BackfillRequest>()
-}
-
 pub(crate) fn jobs() -> Kind {
     Kind::of::<Job>()
 }
@@ -352,18 +316,4 @@ pub(crate) fn env(job: &Value, name: &str) -> Option<String> {
     let all = job["spec"]["template"]["spec"]["containers"][0]["env"].as_array()?;
     let found = all.iter().find(|variable| variable["name"] == name)?;
     Some(found["value"].as_str().unwrap_or_default().to_owned())
-}
-
-/// A template whose pods do as their annotations say.
-pub(crate) fn template(name: &str, simulation: &Value) -> Value {
-    json!({
-        "apiVersion": templates().api_version(), "kind": "StreamingJobTemplate", "metadata": {"name": name},
-        "spec": {"template": {"spec": {
-            "backoffLimit": 0,
-            "template": {
-                "metadata": {"annotations": simulation},
-                "spec": {"terminationGracePeriodSeconds": 0, "containers": [{"name": "stream", "image": "example.com/stream:1"}]},
-            },
-        }}},
-    })
 }

@@ -9,4 +9,6 @@ mod classes;
 mod ends;
 mod fixtures;
 mod lives;
+#[path = "../simulation/plugin.rs"]
+mod plugin;
 mod wrong;
