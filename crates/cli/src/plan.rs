@@ -13,6 +13,7 @@ mod render;
 use crate::cluster::{Cluster, Connection, Selection, list, missing};
 use crate::failure::Failure;
 use crate::output::{Format, OBJECTS, Paint, patiently, print, say};
+use crate::streams;
 use crate::systems::{self, Parent, Reach, System};
 use mainstay::plan::Plan;
 use mainstay::{Key, Scope};
@@ -38,7 +39,10 @@ pub(crate) struct Options {
 
 /// Plans. The code is 1 if something is not as it should be.
 pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let (system, parents) = systems::meant(&options.what, "plan")?;
+    let (system, parents) = match systems::meant(&options.what, "plan") {
+        Ok(meant) => meant,
+        Err(failure) => return Err(of_streams(options).await.unwrap_or(failure)),
+    };
     let cluster = options.connection.open().await?;
     let planned = patiently("reading the cluster", plan(system, &parents, &cluster, options)).await?;
     print(&match options.output {
@@ -49,6 +53,16 @@ pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
     })?;
     say(&render::summary(&planned, system.name));
     Ok(render::code(&planned))
+}
+
+/// Why a kind of streams is not planned here. Which kinds are such is known to the cluster alone.
+async fn of_streams(options: &Options) -> Option<Failure> {
+    let cluster = options.connection.open().await.ok()?;
+    let (_, parent) = streams::kind_called(&cluster, &options.what).await?;
+    let error =
+        anyhow::anyhow!("{} is a kind of streams, of which only a change is planned", parent.kind.kind());
+    let next = "mainstay streams plan -f FILE shows which streams a changed class or template would restart";
+    Some(Failure::new(error).next(next))
 }
 
 async fn plan(

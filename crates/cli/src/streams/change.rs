@@ -3,7 +3,7 @@
 use super::find::{self, Found, Place};
 use crate::cluster::{Cluster, merge};
 use crate::failure::Failure;
-use crate::output::{patiently, print, say};
+use crate::output::{count, patiently, print, say};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use mainstay_streams::kinds::annotations;
@@ -42,6 +42,9 @@ pub(super) struct Many {
     /// All of them.
     #[arg(long, conflicts_with = "selector")]
     all: bool,
+    /// Stop all of them. Without this it is only shown which these are.
+    #[arg(long, requires = "all")]
+    yes: bool,
 }
 
 impl Many {
@@ -57,6 +60,37 @@ impl Many {
         }
         Ok(streams.found)
     }
+
+    /// Whether it is only shown what would be done to streams that run.
+    pub(super) fn only_shows(&self) -> bool {
+        self.all && !self.yes
+    }
+}
+
+/// Says what would be done to streams. The code is 1 if something would.
+pub(super) fn show(
+    streams: &[Found],
+    would: &str,
+    is_changed: impl Fn(&Found) -> bool,
+) -> Result<ExitCode, Failure> {
+    let (changed, text) = preview(streams, would, is_changed);
+    print(&text)?;
+    let all = count(streams.len(), "stream");
+    say(&format!("nothing is changed yet: {changed} of {all} would be {would}\n"));
+    say("next: --yes has it done\n");
+    Ok(u8::from(changed > 0).into())
+}
+
+fn preview(streams: &[Found], would: &str, is_changed: impl Fn(&Found) -> bool) -> (usize, String) {
+    let (mut changed, mut text) = (0, String::new());
+    for stream in streams {
+        let phase = stream.status().phase.map_or_else(|| "new".to_owned(), |phase| phase.to_string());
+        let is_changed = is_changed(stream);
+        changed += usize::from(is_changed);
+        let told = if is_changed { format!("would be {would}") } else { "would stay as it is".to_owned() };
+        let _ = writeln!(text, "{} {told} ({phase})", stream.named());
+    }
+    (changed, text)
 }
 
 async fn meant(cluster: &Cluster, options: &Options) -> Result<Vec<Found>, Failure> {
@@ -76,7 +110,9 @@ pub(super) async fn suspend(options: &Options) -> Result<ExitCode, Failure> {
         (now != Some("true")).then(|| json!("true"))
     });
     let code = code.await?;
-    say("next: mainstay streams resume has them run again\n");
+    if !options.many.only_shows() {
+        say("next: mainstay streams resume has them run again\n");
+    }
     Ok(code)
 }
 
@@ -90,7 +126,9 @@ pub(super) async fn restart(options: &Options) -> Result<ExitCode, Failure> {
     // Two who ask in the same second have asked twice.
     let nonce = format!("{:.0}-{:06x}", Timestamp::now(), fastrand::u32(..1 << 24));
     let code = change(options, Verb::Restart, annotations::RESTART, |_| Some(json!(nonce))).await?;
-    say("next: mainstay streams list shows what becomes of it\n");
+    if !options.many.only_shows() {
+        say("next: mainstay streams list shows what becomes of it\n");
+    }
     Ok(code)
 }
 
@@ -99,6 +137,17 @@ enum Verb {
     Suspend,
     Resume,
     Restart,
+}
+
+impl Verb {
+    /// What becomes of a stream that runs, if that is stopped.
+    fn stops(self) -> Option<&'static str> {
+        match self {
+            Verb::Suspend => Some("suspended"),
+            Verb::Restart => Some("restarted"),
+            Verb::Resume => None,
+        }
+    }
 }
 
 /// Sets the annotation of all streams that are meant to what `wanted` makes of its value. None leaves it.
@@ -110,6 +159,9 @@ async fn change(
 ) -> Result<ExitCode, Failure> {
     let cluster = options.place.connection.open().await?;
     let streams = meant(&cluster, options).await?;
+    if let Some(would) = verb.stops().filter(|_| options.many.only_shows()) {
+        return show(&streams, would, |found| wanted(found.stream().annotation(annotation)).is_some());
+    }
     let (mut text, mut is_fine, mut advice) = (String::new(), true, Vec::new());
     let changed = annotate(&cluster, streams, annotation, wanted).await;
     let (done, failure) = match changed {

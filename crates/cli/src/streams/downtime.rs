@@ -3,7 +3,7 @@
 //! A downtime is an annotation of each of its streams and nothing besides: `downtime.mainstay.dev/KEY`, with the time at which it
 //! began. A stream may be in several; it runs again when the last one is over.
 
-use super::change::{Changed, Many, annotate};
+use super::change::{Changed, Many, annotate, show};
 use super::find::{self, Found, Place};
 use crate::failure::Failure;
 use crate::output::{Format, OBJECTS, Paint, Table, age, count, json, patiently, print, say, yaml};
@@ -92,6 +92,9 @@ async fn start(options: &Start) -> Result<ExitCode, Failure> {
     let since = format!("{:.0}", Timestamp::now());
     // Who begins it again does not make it younger.
     let wanted = |now: Option<&str>| now.is_none().then(|| object!(since));
+    if options.many.only_shows() {
+        return show(&streams, "suspended", |found| found.stream().annotation(&annotation).is_none());
+    }
     let code =
         tell(annotate(&cluster, streams, &annotation, wanted).await, "suspended", "was in it already")?;
     say(&format!("next: mainstay streams downtime stop {} ends it\n", options.key));
