@@ -166,8 +166,8 @@ pub mod webhook;
 pub use config::Config;
 pub use controller::{ChildKind, Controller, ControllerBuilder, Rolling, Strategy};
 pub use handler::{
-    AsyncFinalize, AsyncHandler, Child, Children, Error, ErrorKind, Finalize, Finalized, Handler, Registered,
-    RegisteredState, Registration, Related, SyncRequest, SyncResponse, TypedChildren,
+    AsyncFinalize, AsyncHandler, Child, Children, Effect, Error, ErrorKind, Finalize, Finalized, Handler,
+    Registered, RegisteredState, Registration, Related, SyncRequest, SyncResponse, TypedChildren,
 };
 pub use kind::{Key, Kind, ObjectRef, Scope};
 pub use operator::{BuildError, Operator, OperatorBuilder, PlanError, RunError, StepError, Stepped, Stepper};

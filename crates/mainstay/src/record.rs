@@ -148,7 +148,7 @@ impl Recording {
             let (recorded, parents) = (self.kind.clone(), controller.parent().clone());
             return Err(ReplayError::OtherKind { recorded, parents });
         }
-        let request = SyncRequest::new(self.snapshot()?, Arc::new(self.answers()?));
+        let request = SyncRequest::to_plan(self.snapshot()?, Arc::new(self.answers()?));
         let answer = decide_again(controller, &request, &self.finalizer).await;
         let answer = answer.map_err(|error| ReplayError::Handler(error.chain()))?;
         let strangers = self.strangers.iter().map(|(kind, value)| read(kind, value));

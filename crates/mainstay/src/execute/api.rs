@@ -49,6 +49,11 @@ impl Failure {
         let message = "the sync took longer than its deadline; the rest is left to the next one".into();
         Self::Unavailable { message, retry_after: None }
     }
+
+    /// Something outside of the cluster went wrong.
+    pub(crate) fn outside(message: String) -> Self {
+        Self::Unavailable { message, retry_after: None }
+    }
 }
 
 impl fmt::Display for Failure {

@@ -9,6 +9,7 @@
 //! clean up puts a finalizer on its parents.
 
 mod children;
+mod effect;
 mod error;
 mod registration;
 mod related;
@@ -20,6 +21,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use children::{Child, Children, TypedChildren};
+pub use effect::Effect;
 pub use error::{Error, ErrorKind};
 pub use registration::{Registered, RegisteredState, Registration};
 pub use related::Related;

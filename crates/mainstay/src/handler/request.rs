@@ -27,11 +27,19 @@ struct Inner {
     parent: OnceLock<Value>,
     lookup: Arc<dyn Lookup>,
     asked: Mutex<Answers>,
+    only_plans: bool,
 }
 
 impl SyncRequest {
     pub(crate) fn new(snapshot: Snapshot, lookup: Arc<dyn Lookup>) -> Self {
-        Self(Arc::new(Inner { snapshot, parent: OnceLock::new(), lookup, asked: Mutex::default() }))
+        let asked = Mutex::default();
+        Self(Arc::new(Inner { snapshot, parent: OnceLock::new(), lookup, asked, only_plans: false }))
+    }
+
+    /// The same, for an answer that nobody acts on.
+    pub(crate) fn to_plan(snapshot: Snapshot, lookup: Arc<dyn Lookup>) -> Self {
+        let asked = Mutex::default();
+        Self(Arc::new(Inner { snapshot, parent: OnceLock::new(), lookup, asked, only_plans: true }))
     }
 
     pub(crate) fn snapshot(&self) -> &Snapshot {
@@ -64,6 +72,13 @@ impl SyncRequest {
     /// The parent, as plans and answers name it.
     pub fn reference(&self) -> ObjectRef {
         self.0.snapshot.parent_ref()
+    }
+
+    /// Whether nobody will act on the answer: somebody asks for a [plan](crate::Operator::plan), or replays a recording. A handler that does
+    /// something by itself, because its answer depends on what comes of it, leaves it then. What can wait for the answer to be
+    /// acted on is better an [effect](super::Effect).
+    pub fn only_plans(&self) -> bool {
+        self.0.only_plans
     }
 
     /// Whether the parent is being deleted. Handlers see such parents only if their controller

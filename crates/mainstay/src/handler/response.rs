@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Error, Registration};
+use super::{Effect, Error, Registration};
 use crate::events::Event;
 use crate::kind::ObjectRef;
 
@@ -33,6 +33,7 @@ pub struct SyncResponse {
     /// Finalizers that shall be taken off.
     pub(crate) let_go: Vec<(ObjectRef, String)>,
     pub(crate) controllers: Vec<Registration>,
+    pub(crate) effects: Vec<Effect>,
 }
 
 /// How a parent that is over goes.
@@ -170,6 +171,12 @@ impl SyncResponse {
     /// [`SyncRequest::registered`](super::SyncRequest::registered).
     pub fn with_controller(mut self, registration: Registration) -> Self {
         self.controllers.push(registration);
+        self
+    }
+
+    /// Has something done outside of the cluster, once everything in it is as this answer says.
+    pub fn with_effect(mut self, effect: Effect) -> Self {
+        self.effects.push(effect);
         self
     }
 

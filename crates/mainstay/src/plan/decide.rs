@@ -336,6 +336,7 @@ fn decide(situation: &Situation<'_>, response: &SyncResponse, delete_others: boo
     }
     plan.steps = draft.steps;
     plan.waiting = draft.waiting;
+    plan.effects = response.effects.iter().map(|effect| effect.what().to_owned()).collect();
     place_status(situation, response, &mut plan);
     if let Some(over) = response.over.filter(|_| plan.steps.is_empty()) {
         plan.steps.push(end(situation, over));

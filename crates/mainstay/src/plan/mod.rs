@@ -55,6 +55,9 @@ pub struct Plan {
     pub generation: i64,
     /// What is written, in this order.
     pub steps: Vec<Step>,
+    /// What is done outside of the cluster, once nothing is left to write.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<String>,
     /// Why what is not as it should be is left so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
@@ -65,16 +68,28 @@ pub struct Plan {
 
 impl Plan {
     pub(crate) fn empty(parent: ObjectRef, generation: i64) -> Self {
-        Self { parent, generation, steps: Vec::new(), waiting: Vec::new(), requeue_after: None }
+        Self {
+            parent,
+            generation,
+            steps: Vec::new(),
+            effects: Vec::new(),
+            waiting: Vec::new(),
+            requeue_after: None,
+        }
     }
 
     pub(crate) fn only_waiting(parent: ObjectRef, generation: i64, waiting: Waiting) -> Self {
         Self { waiting: vec![waiting], ..Self::empty(parent, generation) }
     }
 
-    /// Whether everything is as it should be: nothing to write, nothing to wait for.
+    /// Whether everything is as it should be: nothing to write, nothing to do elsewhere, nothing to wait for.
     pub fn is_settled(&self) -> bool {
-        self.steps.is_empty() && self.waiting.is_empty()
+        self.steps.is_empty() && self.effects.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Whether the cluster is as the answer has it, so that what rests on that can be done elsewhere.
+    pub(crate) fn allows_effects(&self) -> bool {
+        self.steps.is_empty() && !self.waiting.iter().any(Waiting::is_problem)
     }
 
     /// Whether it writes nothing.
@@ -92,6 +107,9 @@ impl fmt::Display for Plan {
         }
         for step in &self.steps {
             write!(f, "\n  {step}")?;
+        }
+        for effect in &self.effects {
+            write!(f, "\n  outside: {effect}")?;
         }
         for waiting in &self.waiting {
             write!(f, "\n  waiting: {waiting}")?;

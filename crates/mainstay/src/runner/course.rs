@@ -14,7 +14,7 @@ use super::{Active, Knowledge, ParentId, ParentState, PastSync, Runner, Trigger,
 use crate::cache::Object;
 use crate::events::{Event, Regarding};
 use crate::handler::{
-    Answers, Error, ErrorKind, Finalized, Registration, Related, SyncRequest, SyncResponse,
+    Answers, Effect, Error, ErrorKind, Finalized, Registration, Related, SyncRequest, SyncResponse,
 };
 use crate::plan::{PAUSED, Plan, Situation, Waiting, decide_finalized, decide_response};
 use crate::queue::{Outcome, Priority};
@@ -63,6 +63,10 @@ impl Answer {
         self.response().map_or(&[], |response| &response.controllers)
     }
 
+    fn effects(&self) -> &[Effect] {
+        self.response().map_or(&[], |response| &response.effects)
+    }
+
     fn events(&self) -> &[Event] {
         self.response().map_or(&[], |response| &response.events)
     }
@@ -75,6 +79,7 @@ impl Answer {
         };
         if is_paused(&situation.snapshot.parent) {
             plan.steps.clear();
+            plan.effects.clear();
             plan.waiting.insert(0, Waiting::Paused);
         }
         plan
@@ -152,7 +157,10 @@ impl Course<'_> {
             self.runner.register(&self.id, answer.controllers());
         }
         let held_until = self.runner.hold_loops(&mut plan, parent, Instant::now());
-        let executed = self.execute(&mut plan, &mut state, &answer, &asked).await;
+        let mut executed = self.execute(&mut plan, &mut state, &answer, &asked).await;
+        if plan.allows_effects() && !executed.outdated && executed.failure.is_none() {
+            self.take_effect(answer.effects(), &mut executed).await;
+        }
         self.conclude(state, plan, executed, held_until)
     }
 
@@ -217,7 +225,7 @@ impl Course<'_> {
         self.emit(Event::warning(reason, note));
     }
 
-    fn emit(&self, event: Event) {
+    pub(super) fn emit(&self, event: Event) {
         let parent = &self.request.snapshot().parent;
         if let Some(events) = &*lock(&self.runner.events) {
             events.emit(&Regarding::new(parent.reference(), parent.uid()), event);
@@ -270,7 +278,8 @@ impl Course<'_> {
         held_until: Option<Instant>,
     ) -> Ended {
         let problem = plan.waiting.iter().find(|waiting| waiting.is_problem()).map(ToString::to_string);
-        if plan.is_settled() && !executed.outdated {
+        // Effects are no matter of children: those are compared no more often on their account.
+        if plan.writes_nothing() && plan.waiting.is_empty() && !executed.outdated {
             let snapshot = self.request.snapshot();
             state.memory.verify(&snapshot.parent, &snapshot.children);
         }

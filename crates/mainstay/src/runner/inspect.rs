@@ -81,7 +81,7 @@ impl Runner {
         let knowledge = active.knowledge().filter(|_| active.is_ready()).ok_or_else(not_ready)?;
         let no_parent = || PlanError::NoParent { kind: kind.clone(), key: key.clone() };
         let parent = self.caches.get(kind, key).ok_or_else(no_parent)?;
-        let request = self.request(&active, Arc::clone(&parent));
+        let request = self.request_to_plan(&active, Arc::clone(&parent));
         let called = ask(&active.controller, &request, &self.finalizer, || ()).await;
         let answer = match called {
             Called::Answered(Ok(answer)) => Ok(answer),

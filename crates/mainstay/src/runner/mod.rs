@@ -13,6 +13,7 @@ mod carry_out;
 mod course;
 mod dependencies;
 mod documents;
+mod effects;
 mod history;
 mod hold;
 mod inspect;

@@ -73,11 +73,21 @@ impl Runner {
         course.run().await
     }
 
-    /// What the handler is given.
-    pub(crate) fn request(self: &Arc<Self>, active: &Arc<Active>, parent: Arc<Object>) -> SyncRequest {
-        let snapshot = self.snapshot(active, parent);
-        let lookup = CacheLookup { runner: Arc::clone(self), active: Arc::clone(active) };
-        SyncRequest::new(snapshot, Arc::new(lookup))
+    fn request(self: &Arc<Self>, active: &Arc<Active>, parent: Arc<Object>) -> SyncRequest {
+        SyncRequest::new(self.snapshot(active, parent), Arc::new(self.lookup(active)))
+    }
+
+    /// What the handler is given when nobody acts on its answer.
+    pub(crate) fn request_to_plan(
+        self: &Arc<Self>,
+        active: &Arc<Active>,
+        parent: Arc<Object>,
+    ) -> SyncRequest {
+        SyncRequest::to_plan(self.snapshot(active, parent), Arc::new(self.lookup(active)))
+    }
+
+    fn lookup(self: &Arc<Self>, active: &Arc<Active>) -> CacheLookup {
+        CacheLookup { runner: Arc::clone(self), active: Arc::clone(active) }
     }
 
     fn snapshot(&self, active: &Active, parent: Arc<Object>) -> Snapshot {

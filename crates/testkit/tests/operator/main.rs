@@ -5,6 +5,7 @@ mod bad_input;
 mod children;
 mod conflict;
 mod defects;
+mod effects;
 mod events;
 mod finalize;
 mod fixtures;
