@@ -1,31 +1,32 @@
 //! Controllers that a parent has run: a kind is registered by an object.
 
-use k8s_openapi::api::core::v1::Secret;
-use mainstay::{Controller, RegisteredState, Registration, SyncRequest, SyncResponse};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use mainstay::{Controller, Kind, RegisteredState, Registration, Scope, SyncRequest, SyncResponse};
 use mainstay_testkit::{OperatorTest, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::fixtures::{maps_of, shops};
+use crate::fixtures::maps_of;
 use crate::kinds::{config_maps, define_shop, secrets, shop, shop_kind};
+use crate::own_kinds::own_kind;
 
-/// A Secret with the annotation `runs` has the controller of shops run, in the version that it names, and tells of it in another one.
-fn declares(request: &SyncRequest) -> Result<SyncResponse, mainstay::Error> {
+/// A Secret with the annotation `runs` has a controller of a kind like shops run, in the version that it names, and tells of it in another one.
+fn declares(kind: &Kind, request: &SyncRequest) -> Result<SyncResponse, mainstay::Error> {
     let Some(version) = request.parent_json()["metadata"]["annotations"]["runs"].as_str() else {
         return Ok(SyncResponse::new());
     };
-    let told = request.registered(&shop_kind()).map_or_else(
+    let told = request.registered(kind).map_or_else(
         || "not yet".to_owned(),
         |registered| {
             let state = match &registered.state {
                 RegisteredState::Ready => "ready".to_owned(),
-                RegisteredState::Missing(kind) => format!("no {}", kind.kind()),
+                RegisteredState::Missing(missing) => format!("no {}", missing.kind()),
                 RegisteredState::Taken => "taken".to_owned(),
                 other => format!("{other:?}"),
             };
             format!("{state}, {} parents, {:?}", registered.parents, registered.counts)
         },
     );
-    let controller = shops().sync(maps_of);
+    let controller = Controller::for_kind(kind.clone()).owns::<ConfigMap>().sync(maps_of);
     let registration = Registration::new(controller, version).count_by("/spec/colour");
     SyncResponse::new()
         .with_controller(registration)
@@ -46,7 +47,11 @@ async fn is_told(test: &OperatorTest, name: &str, wanted: &str) {
 }
 
 fn registrar() -> Controller {
-    Controller::of::<Secret>().writes_parents().sync(declares)
+    registrar_of(shop_kind())
+}
+
+fn registrar_of(kind: Kind) -> Controller {
+    Controller::of::<Secret>().writes_parents().sync(move |request: &SyncRequest| declares(&kind, request))
 }
 
 #[tokio::test]
@@ -97,10 +102,12 @@ async fn a_second_parent_does_not_take_a_kind_from_the_first() {
 #[tokio::test]
 async fn a_kind_that_comes_late_is_told_of() {
     for_each_cluster(async |cluster| {
-        let test = OperatorTest::new(&cluster, "registrar", |operator| operator.controller(registrar()));
+        let (kind, definition) = own_kind("Stall", Scope::Namespaced);
+        let registrar = registrar_of(kind.clone());
+        let test = OperatorTest::new(&cluster, "registrar", |operator| operator.controller(registrar));
         test.create(secret("early", "1")).await;
-        is_told(&test, "early", "no Shop, 0 parents, {}").await;
-        define_shop(&cluster).await;
+        is_told(&test, "early", &format!("no {}, 0 parents, {{}}", kind.kind())).await;
+        cluster.create(definition).await;
         is_told(&test, "early", "ready, 0 parents, {}").await;
     })
     .await;
