@@ -324,13 +324,10 @@ impl Questions<'_> {
 
 impl Asks for Questions<'_> {
     fn lingering(&self) -> Vec<LingeringPod> {
-        let pods: Vec<Pod> = match self.request.select(&of_stream(self.request)) {
-            Ok(pods) => pods,
-            // Pods that nobody has seen yet may be there.
-            Err(_) => {
-                let name = "pods that have not been listed yet".to_owned();
-                return vec![LingeringPod { name, is_left_behind: false }];
-            }
+        // Pods that nobody has seen yet may be there.
+        let Ok(pods) = self.request.select::<Pod>(&of_stream(self.request)) else {
+            let name = "pods that have not been listed yet".to_owned();
+            return vec![LingeringPod { name, is_left_behind: false }];
         };
         let is_over = |pod: &Pod| {
             let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());

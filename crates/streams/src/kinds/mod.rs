@@ -83,7 +83,9 @@ mod tests {
     fn all_formats_are_known_to_kubernetes() {
         let definitions = definitions();
         let mut found = Vec::new();
-        definitions.iter().for_each(|definition| formats(definition, &mut found));
+        for definition in &definitions {
+            formats(definition, &mut found);
+        }
         found.sort_unstable();
         found.dedup();
         assert_eq!(found, ["date-time", "int32", "int64"]);

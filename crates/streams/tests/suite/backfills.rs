@@ -188,7 +188,7 @@ async fn a_kind_that_keeps_little_of_the_status_works_all_the_same(world: &World
         },
     });
     world.cluster.define(definition).await;
-    world.cluster.create(sands.class(json!({"initialBackfill": false}))).await;
+    world.cluster.create(sands.class(&json!({"initialBackfill": false}))).await;
     world.until_class("sands", "Ready").await;
     let record = |stream: &Value| -> Value {
         let kept = stream["metadata"]["annotations"]["mainstay.dev/stream-record"].as_str();

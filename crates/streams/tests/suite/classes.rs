@@ -44,7 +44,7 @@ async fn remove_kind(plugin: &Plugin<'_>) {
 async fn a_class_waits_for_its_kind(world: &World) {
     let kites = world.uninstalled("Kite");
     world.template("kites", json!({"mainstay.dev/ends-after": "never"})).await;
-    world.cluster.create(kites.class(json!({}))).await;
+    world.cluster.create(kites.class(&json!({}))).await;
     world.until_class("kites", "Pending").await;
     let class = world.until(&classes(), "kites", "no kind", says("Defined", "False", "NotDefined")).await;
     assert_eq!(condition(&class, "Ready"), ("False".into(), "NotDefined".into()));
@@ -104,7 +104,7 @@ async fn a_deleted_class_leaves_jobs_that_it_finds_again(world: &World) {
         assert_eq!(moles.job(name).await["metadata"]["uid"], job["metadata"]["uid"]);
     }
 
-    world.cluster.create(moles.class(json!({}))).await;
+    world.cluster.create(moles.class(&json!({}))).await;
     world
         .until(&classes(), "moles", "its streams again", |class| {
             class["status"]["streams"] == json!({"total": 3, "byPhase": {"Running": 3}})
@@ -120,7 +120,7 @@ async fn a_deleted_class_leaves_jobs_that_it_finds_again(world: &World) {
 async fn a_kind_has_one_class(world: &World) {
     let newts = world.plugin("Newt", json!({})).await;
     let job = newts.run("one", json!({})).await;
-    let mut second = newts.class(json!({"restart": {"budget": 3}}));
+    let mut second = newts.class(&json!({"restart": {"budget": 3}}));
     second["metadata"]["name"] = json!("newts-too");
     world.cluster.create(second).await;
     let class = world.until_class("newts-too", "Failed").await;
@@ -139,7 +139,7 @@ async fn paths_have_to_fit_the_kind(world: &World) {
     let owls = world.uninstalled("Owl");
     world.template("owls", json!({"mainstay.dev/ends-after": "never"})).await;
     world.cluster.define(owls.definition()).await;
-    world.cluster.create(owls.class(json!({"paths": {"suspended": "spec.source"}}))).await;
+    world.cluster.create(owls.class(&json!({"paths": {"suspended": "spec.source"}}))).await;
     let class = world.until_class("owls", "Failed").await;
     assert_eq!(condition(&class, "PathsFit"), ("False".into(), "PathsDoNotFit".into()));
     let told = class["status"]["conditions"].to_string();

@@ -89,7 +89,7 @@ impl World {
     pub(crate) async fn plugin(&self, kind: &str, class_spec: Value) -> Plugin<'_> {
         let plugin = self.uninstalled(kind);
         self.cluster.define(plugin.definition()).await;
-        self.cluster.create(plugin.class(class_spec)).await;
+        self.cluster.create(plugin.class(&class_spec)).await;
         self.template(plugin.plural(), json!({"mainstay.dev/ends-after": "never"})).await;
         self.until_class(plugin.plural(), "Ready").await;
         plugin
@@ -194,8 +194,8 @@ impl Plugin<'_> {
     }
 
     /// The class, with these fields besides.
-    pub(crate) fn class(&self, spec: Value) -> Value {
-        plugin::class(&self.kind, &spec)
+    pub(crate) fn class(&self, spec: &Value) -> Value {
+        plugin::class(&self.kind, spec)
     }
 
     /// Makes a stream. Its template is that of the plugin unless it names another.
