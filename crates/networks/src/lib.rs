@@ -10,13 +10,19 @@
 //!              pods ─▶ network/observe: rpc asks each ─▶ peers.json ─▶ runner bootstrap
 //!                        │
 //!                        └─▶ network/decide (pure): topology beside graph ─▶ dials, status
+//!
+//! Simulation ─▶ simulation/decide (pure) ─▶ manager and workers (runner simulate) ─▶ report ─▶ criteria (pure) ─▶ verdict
+//!                        └─▶ faults (pure) ─▶ pods deleted, peers disturbed
 //! ```
 
+pub mod check;
 pub mod config;
 pub mod graph;
 pub mod kinds;
 pub mod peers;
+pub mod picture;
 pub mod rpc;
+pub mod share;
 pub mod topology;
 
 /// The operator's name in the cluster.

@@ -22,6 +22,9 @@ pub mod labels {
     /// On Jobs and pods: what they are there for. See [`role`].
     pub const ROLE: &str = "mainstay.dev/role";
 
+    /// An annotation of what belongs to one run of a simulation: which one.
+    pub const RUN: &str = "mainstay.dev/simulation-run";
+
     /// Values of [`ROLE`].
     pub mod role {
         /// A peer.

@@ -247,7 +247,7 @@ pub enum Repair {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MonitoringSpec {
-    /// A PodMonitor for each group, where the cluster has that kind.
+    /// A `PodMonitor` for each group, where the cluster has that kind.
     pub pod_monitor: Option<PodMonitorSpec>,
 }
 

@@ -149,12 +149,34 @@ pub struct FaultStatus {
     /// The peers that it happens to, once they are chosen. In a partition: the smaller side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<String>,
+    /// When it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
     /// How many times it has been done, for `churn`.
     #[serde(default)]
     pub rounds: i32,
+    /// The pods that are to be deleted now, for `kill` and `churn`. It is these that go, and never those that come in their place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<DoomedPod>,
+    /// The addresses that peers may have been told to keep out, for `partition`. All of them are let in again at its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+    /// The peers that have been told already, for `pause` and `latency`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
     /// Why it did not happen, or not to all.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+}
+
+/// A pod that is to be deleted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DoomedPod {
+    /// Its name.
+    pub name: String,
+    /// Which of that name it is.
+    pub uid: String,
 }
 
 /// How far a fault is.
