@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help up test lint bench kubernetes tables
+.PHONY: help up test lint bench kubernetes kubo tables
 
 help: ## What there is to make.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,7 +11,7 @@ help: ## What there is to make.
 up: ## Everything on this machine: the API server on loopback, and the path of its kubeconfig.
 	@cargo run --release -q -p mainstay-cli -- up
 
-test: kubernetes ## All tests, on the embedded API server and on a real control plane.
+test: kubernetes kubo ## All tests, on the embedded API server and on a real control plane.
 	MAINSTAY_TEST_CLUSTER=both cargo run -q -p mainstay-testkit --bin real-cluster -- cargo test --workspace --features mainstay/otlp
 
 lint: ## Format, clippy, docs, licences and duplicates of dependencies.
@@ -26,6 +26,9 @@ bench: kubernetes ## Speed and memory of server and operators beside the real ku
 
 kubernetes: ## A real control plane for the tests, built once per version.
 	@hack/kubernetes/build.sh
+
+kubo: ## Real peers for the tests of networks, built once per version.
+	@hack/kubo/build.sh
 
 tables: ## The tables of built-in kinds, made anew from the Kubernetes modules.
 	@hack/kubernetes/toolchain.sh

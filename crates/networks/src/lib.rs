@@ -22,6 +22,7 @@ pub mod kinds;
 pub mod peers;
 pub mod picture;
 pub mod rpc;
+pub mod runner;
 pub mod share;
 pub mod topology;
 

@@ -7,6 +7,18 @@
 //! An answer is waited for until the endpoint's deadline and no longer. What a peer says is not believed beyond what it can know: an answer that is
 //! too long, of another shape or of another peer is [`RpcError::Garbage`].
 
+mod dialect;
+mod each;
+mod http;
+mod kubo;
+pub mod multiaddr;
+mod plain;
+#[cfg(test)]
+mod tests;
+
+pub use each::each;
+pub use http::HttpRpc;
+
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -92,6 +104,11 @@ impl RpcError {
 
 /// How peers are asked. The one over HTTP is [`HttpRpc`]; simulations have their own.
 pub trait Rpc: Send + Sync + 'static {
+    /// Whether pods that are only simulated are asked too. Nothing listens at their addresses, unless all of the world is simulated.
+    fn asks_simulated(&self) -> bool {
+        false
+    }
+
     /// Who it is.
     fn identity<'a>(&'a self, peer: &'a Endpoint) -> BoxFuture<'a, Result<Identity, RpcError>>;
 

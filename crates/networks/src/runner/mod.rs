@@ -1,0 +1,7 @@
+//! Programs that run in pods of a network, as `mainstay runner …`.
+
+pub mod bootstrap;
+mod environment;
+pub mod peer;
+
+pub use environment::WrongVariable;

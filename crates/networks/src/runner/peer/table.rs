@@ -1,0 +1,170 @@
+//! Whom a peer is connected to, and whom it won't be. Pure.
+//!
+//! Two peers that dial each other at the same time have two connections for a moment. Both ends keep the same one without asking: that which the
+//! lesser id dialled, and of two by the same peer the later. Only where the other peer has been started anew is the older one dead in any case.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use crate::rpc::multiaddr::of_ip;
+
+/// A connection. It ends when its handle is dropped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Link<Handle> {
+    /// No other connection of this peer has it.
+    pub(super) number: u64,
+    /// Whether this peer dialled.
+    pub(super) dialled: bool,
+    /// Which dial of whoever dialled.
+    pub(super) attempt: u64,
+    /// Which run of the other peer's program.
+    pub(super) session: u64,
+    /// Where the other end is.
+    pub(super) remote: SocketAddr,
+    pub(super) handle: Handle,
+}
+
+pub(super) struct Table<Handle> {
+    me: String,
+    links: BTreeMap<String, Link<Handle>>,
+    filters: BTreeSet<Filter>,
+    closed: bool,
+}
+
+/// Why a connection is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotTaken {
+    /// There is one that both ends keep.
+    Duplicate,
+    /// The other end's address is not wanted.
+    Filtered,
+    /// There are no more connections.
+    Closed,
+}
+
+impl<Handle> Table<Handle> {
+    pub(super) fn new(me: String) -> Self {
+        Self { me, links: BTreeMap::new(), filters: BTreeSet::new(), closed: false }
+    }
+
+    /// Takes a connection, if it is the one to keep. One that was there ends.
+    pub(super) fn admit(&mut self, peer: &str, link: Link<Handle>) -> Result<(), NotTaken> {
+        if self.closed {
+            return Err(NotTaken::Closed);
+        }
+        if self.is_filtered(link.remote.ip()) {
+            return Err(NotTaken::Filtered);
+        }
+        if self.links.get(peer).is_some_and(|old| !self.is_preferred(peer, &link, old)) {
+            return Err(NotTaken::Duplicate);
+        }
+        self.links.insert(peer.to_owned(), link);
+        Ok(())
+    }
+
+    fn is_preferred(&self, peer: &str, new: &Link<Handle>, old: &Link<Handle>) -> bool {
+        if new.session != old.session {
+            return true;
+        }
+        if new.dialled == old.dialled {
+            return new.attempt > old.attempt;
+        }
+        new.dialled == (self.me.as_str() < peer)
+    }
+
+    /// Forgets a connection that has ended, unless another has taken its place.
+    pub(super) fn remove(&mut self, peer: &str, number: u64) {
+        if self.links.get(peer).is_some_and(|link| link.number == number) {
+            self.links.remove(peer);
+        }
+    }
+
+    /// Ends the connection with a peer, if there is one.
+    pub(super) fn disconnect(&mut self, peer: &str) -> bool {
+        self.links.remove(peer).is_some()
+    }
+
+    pub(super) fn contains(&self, peer: &str) -> bool {
+        self.links.contains_key(peer)
+    }
+
+    pub(super) fn links(&self) -> impl Iterator<Item = (&String, &Link<Handle>)> {
+        self.links.iter()
+    }
+
+    /// Ends connections with these addresses and takes none.
+    pub(super) fn filter(&mut self, filter: Filter) {
+        self.links.retain(|_, link| !filter.matches(link.remote.ip()));
+        self.filters.insert(filter);
+    }
+
+    pub(super) fn unfilter(&mut self, filter: &Filter) -> bool {
+        self.filters.remove(filter)
+    }
+
+    pub(super) fn filters(&self) -> impl Iterator<Item = &Filter> {
+        self.filters.iter()
+    }
+
+    pub(super) fn is_filtered(&self, ip: IpAddr) -> bool {
+        self.filters.iter().any(|filter| filter.matches(ip))
+    }
+
+    /// Ends all and takes no more.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.links.clear();
+    }
+}
+
+/// Addresses that begin alike: `/ip4/10.0.0.0/ipcidr/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Filter {
+    ip: IpAddr,
+    length: u8,
+}
+
+impl Filter {
+    fn matches(&self, ip: IpAddr) -> bool {
+        // An address of version 4 may come in the clothes of version 6.
+        match (self.ip, ip.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(ip)) => {
+                let differ = u32::from(own) ^ u32::from(ip);
+                differ.checked_shr(32 - u32::from(self.length)).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(ip)) => {
+                let differ = u128::from(own) ^ u128::from(ip);
+                differ.checked_shr(128 - u32::from(self.length)).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Filter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "invalid multiaddr-filter format".to_owned();
+        let parts: Vec<&str> = text.split('/').collect();
+        let ["", version, ip, "ipcidr", length] = parts[..] else { return Err(wrong()) };
+        let ip: IpAddr = ip.parse().map_err(|_| wrong())?;
+        let (expected, longest) = if ip.is_ipv4() { ("ip4", 32) } else { ("ip6", 128) };
+        let length: u8 = length.parse().map_err(|_| wrong())?;
+        if version != expected || length > longest {
+            return Err(wrong());
+        }
+        Ok(Self { ip, length })
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/ipcidr/{}", of_ip(self.ip), self.length)
+    }
+}
