@@ -17,14 +17,53 @@
 
 pub mod check;
 pub mod config;
+mod fetch;
 pub mod graph;
 pub mod kinds;
+mod metrics;
+pub mod network;
+pub mod objects;
 pub mod peers;
 pub mod picture;
 pub mod rpc;
 pub mod runner;
 pub mod share;
+pub mod simulation;
 pub mod topology;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay::OperatorBuilder;
+use mainstay::stability::LoopSettings;
+
+use crate::metrics::NetworkMetrics;
+use crate::rpc::{HttpRpc, Rpc};
+use crate::simulation::{HttpManagers, ManagerClient, Means};
 
 /// The operator's name in the cluster.
 pub const NAME: &str = "networks";
+
+/// All that the operator consists of. Peers and managers are asked over HTTP.
+pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
+    configure_with(operator, Arc::new(HttpRpc::new()), Arc::new(HttpManagers::default()))
+}
+
+/// The same with peers and managers asked by these.
+pub fn configure_with(
+    operator: OperatorBuilder,
+    rpc: Arc<dyn Rpc>,
+    managers: Arc<dyn ManagerClient>,
+) -> OperatorBuilder {
+    let metrics = NetworkMetrics::default();
+    let served = metrics.clone();
+    let means = Means { client: operator.client(), rpc: Arc::clone(&rpc), managers };
+    operator
+        // Peers come up one after the other, and come and go: their list is written each time. What is written more often than this
+        // is not for that.
+        .loops(LoopSettings { writes_max: 100, window: Duration::from_mins(1), ..LoopSettings::default() })
+        .metrics(move |all| served.register(all))
+        .controller(network::controller(rpc, metrics))
+        .controller(network::monitors())
+        .controller(simulation::controller(means))
+}

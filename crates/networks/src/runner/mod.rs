@@ -3,5 +3,6 @@
 pub mod bootstrap;
 mod environment;
 pub mod peer;
+pub mod simulate;
 
 pub use environment::WrongVariable;

@@ -1,0 +1,150 @@
+//! Asks peers who they are and whom they are connected to: all at once, each within its deadline. A hung peer delays nobody.
+//!
+//! Who a peer is, is asked once for each run of it. What was answered a moment ago is not asked again, whatever else changes meanwhile:
+//! pods that come up one after the other do not make a thousand questions each.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::pods::{Asked, PeerPod};
+use super::reason::Unready;
+use crate::rpc::multiaddr::published;
+use crate::rpc::{Rpc, RpcError, each};
+
+/// An answer is good for so long.
+pub const FRESH: Duration = Duration::from_secs(1);
+/// So many peers are asked at the same time.
+const AT_ONCE: usize = 256;
+
+/// What came of looking at a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// The name of the pod.
+    pub name: String,
+    /// The place of its group.
+    pub group: usize,
+    /// What it answered, or why it did not.
+    pub answer: Result<Answer, Unready>,
+    /// Whether it was asked just now.
+    pub is_fresh: bool,
+}
+
+/// What a peer answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Where it was asked.
+    pub asked: Asked,
+    /// Who it is.
+    pub peer_id: String,
+    /// Where others reach it.
+    pub addresses: Vec<String>,
+    /// Whom it is connected to, by their ids.
+    pub connections: Vec<String>,
+}
+
+/// What peers answered last, by network and run. Nothing in it has to survive the process.
+#[derive(Default)]
+pub struct Memory(Mutex<BTreeMap<String, Known>>);
+
+#[derive(Default)]
+struct Known {
+    answers: BTreeMap<String, (Timestamp, Answer)>,
+    rounds: u32,
+}
+
+impl Memory {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
+        // A lock whose holder panicked holds consistent data: every critical section is a single change.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recall(&self, network: &str, run: &str) -> Option<(Timestamp, Answer)> {
+        self.lock().get(network)?.answers.get(run).cloned()
+    }
+
+    fn keep(&self, network: &str, answers: BTreeMap<String, (Timestamp, Answer)>) {
+        self.lock().entry(network.to_owned()).or_default().answers = answers;
+    }
+
+    /// How many times in a row connections had to be dialled.
+    pub fn rounds(&self, network: &str) -> u32 {
+        self.lock().get(network).map_or(0, |known| known.rounds)
+    }
+
+    /// Another time, or none.
+    pub fn dialled(&self, network: &str, any: bool) {
+        let mut all = self.lock();
+        let known = all.entry(network.to_owned()).or_default();
+        known.rounds = if any { known.rounds.saturating_add(1) } else { 0 };
+    }
+
+    /// A network is gone.
+    pub fn forget(&self, network: &str) {
+        self.lock().remove(network);
+    }
+}
+
+/// Looks at the pods of a network, which is known by its uid. The answers are in the order of the pods.
+pub async fn observe(
+    rpc: &dyn Rpc,
+    memory: &Memory,
+    network: &str,
+    pods: &[PeerPod],
+    now: Timestamp,
+) -> Vec<Seen> {
+    let seen = each(pods, AT_ONCE, |pod| look(rpc, memory, network, pod, now)).await;
+    let answers = seen.iter().filter_map(|seen| {
+        let answer = seen.answer.as_ref().ok()?;
+        let run = &answer.asked.run;
+        let at = if seen.is_fresh { now } else { memory.recall(network, run)?.0 };
+        Some((run.clone(), (at, answer.clone())))
+    });
+    let answers = answers.collect();
+    memory.keep(network, answers);
+    seen
+}
+
+async fn look(rpc: &dyn Rpc, memory: &Memory, network: &str, pod: &PeerPod, now: Timestamp) -> Seen {
+    let (answer, is_fresh) = match &pod.standing {
+        Err(unready) => (Err(unready.clone()), false),
+        Ok(asked) => match memory.recall(network, &asked.run) {
+            Some((at, answer)) if is_fresh(at, now) => (Ok(answer), false),
+            known => (ask(rpc, asked, known.map(|(_, answer)| answer)).await, true),
+        },
+    };
+    Seen { name: pod.name.clone(), group: pod.group, answer, is_fresh }
+}
+
+/// A clock that was set back makes nothing last longer.
+fn is_fresh(at: Timestamp, now: Timestamp) -> bool {
+    at <= now && Duration::try_from(now.duration_since(at)).is_ok_and(|age| age < FRESH)
+}
+
+async fn ask(rpc: &dyn Rpc, asked: &Asked, known: Option<Answer>) -> Result<Answer, Unready> {
+    let timeout = asked.endpoint.timeout;
+    let (peer_id, addresses) = if let Some(known) = known {
+        (known.peer_id, known.addresses)
+    } else {
+        let identity = within(timeout, rpc.identity(&asked.endpoint)).await?;
+        let mut addresses = published(&identity, asked.address);
+        // Peers tell them in whichever order, and a list that only changed its order is not to be written again.
+        addresses.sort();
+        (identity.peer_id, addresses)
+    };
+    if addresses.is_empty() {
+        return Err(Unready::NoAddress);
+    }
+    let connections = within(timeout, rpc.connections(&asked.endpoint)).await?;
+    Ok(Answer { asked: asked.clone(), peer_id, addresses, connections })
+}
+
+async fn within<T>(
+    timeout: Duration,
+    answer: impl Future<Output = Result<T, RpcError>>,
+) -> Result<T, Unready> {
+    let answer = tokio::time::timeout(timeout, answer).await;
+    answer.unwrap_or(Err(RpcError::Timeout(timeout))).map_err(Unready::Rpc)
+}

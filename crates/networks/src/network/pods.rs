@@ -1,0 +1,107 @@
+//! Which pods are peers, and which of these can be asked. Pure.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
+
+use super::reason::Unready;
+use crate::config::NetworkConfig;
+use crate::kinds::labels;
+use crate::rpc::Endpoint;
+
+/// Containers of a cluster on one machine. Their pods are processes at loopback addresses, or simulated at others.
+const LOCAL_CONTAINER: &str = "mainstay://";
+
+/// A pod that is a peer, or will be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PeerPod {
+    /// Its name, which is the peer's.
+    pub name: String,
+    /// The place of its group.
+    pub group: usize,
+    /// Whether it can be asked.
+    pub standing: Result<Asked, Unready>,
+}
+
+/// A pod that can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Where.
+    pub endpoint: Endpoint,
+    /// Its address.
+    pub address: IpAddr,
+    /// Which run of which pod: a peer can be another one after each start.
+    pub run: String,
+}
+
+/// The peers among pods, by the place of their group and then by ordinal.
+pub fn peer_pods(pods: &[Pod], config: &NetworkConfig, asks_simulated: bool) -> Vec<PeerPod> {
+    let groups: BTreeMap<String, usize> =
+        (0..config.peers.len()).map(|place| (config.group_name(place), place)).collect();
+    let mut found: Vec<(u32, PeerPod)> = pods
+        .iter()
+        .filter_map(|pod| {
+            let group = groups.get(pod.labels().get(labels::GROUP)?)?;
+            let owner = pod.owner_references().iter().find(|owner| owner.controller == Some(true))?;
+            if owner.kind != "StatefulSet" || owner.name != config.group_name(*group) {
+                return None;
+            }
+            let name = pod.name_any();
+            let ordinal = name.rsplit('-').next().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
+            let standing = standing(pod, config, *group, asks_simulated);
+            Some((ordinal, PeerPod { name, group: *group, standing }))
+        })
+        .collect();
+    found.sort_by(|(one, a), (other, b)| (a.group, one, &a.name).cmp(&(b.group, other, &b.name)));
+    found.into_iter().map(|(_, pod)| pod).collect()
+}
+
+fn standing(pod: &Pod, config: &NetworkConfig, group: usize, asks_simulated: bool) -> Result<Asked, Unready> {
+    if pod.metadata.deletion_timestamp.is_some() {
+        return Err(Unready::PodTerminating);
+    }
+    let status = pod.status.clone().unwrap_or_default();
+    let phase = status.phase.unwrap_or_default();
+    let conditions = status.conditions.unwrap_or_default();
+    let condition = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
+    if condition("Ready").is_none_or(|ready| ready.status != "True") {
+        let containers = status.container_statuses.unwrap_or_default();
+        let why = containers.iter().find_map(|container| {
+            let state = container.state.as_ref()?;
+            let waiting = state.waiting.as_ref().and_then(|waiting| waiting.reason.clone());
+            waiting.or_else(|| state.terminated.as_ref().and_then(|ended| ended.reason.clone()))
+        });
+        let unscheduled = condition("PodScheduled").filter(|scheduled| scheduled.status == "False");
+        let why = why.or_else(|| unscheduled.and_then(|scheduled| scheduled.message.clone()));
+        let why = why.unwrap_or_default();
+        return Err(match phase.as_str() {
+            "Running" => Unready::PodNotReady(why),
+            "Succeeded" | "Failed" => Unready::PodEnded,
+            _ => Unready::PodPending(why),
+        });
+    }
+    let Some(address) = status.pod_ip.and_then(|ip| ip.parse::<IpAddr>().ok()) else {
+        return Err(Unready::PodPending("it has no address".into()));
+    };
+    let containers = status.container_statuses.unwrap_or_default();
+    let ids: Vec<String> = containers.iter().filter_map(|container| container.container_id.clone()).collect();
+    let is_local = ids.iter().any(|id| id.starts_with(LOCAL_CONTAINER));
+    if is_local && !address.is_loopback() && !asks_simulated {
+        return Err(Unready::Simulated);
+    }
+    let group = config.peers.get(group).cloned().unwrap_or_default();
+    let host = match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    };
+    let endpoint = Endpoint {
+        adapter: group.rpc.adapter,
+        url: format!("http://{host}:{}", group.rpc.port),
+        timeout: Duration::from_millis(u64::try_from(group.rpc.timeout_milliseconds).unwrap_or_default()),
+    };
+    let run = format!("{} {} {}", pod.uid().unwrap_or_default(), ids.join(" "), endpoint.url);
+    Ok(Asked { endpoint, address, run })
+}
