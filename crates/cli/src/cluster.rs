@@ -6,9 +6,12 @@ mod selection;
 
 use crate::failure::Failure;
 use crate::home::default_directory;
+use crate::output::happened;
 use crate::up::narrate::quoted;
+use k8s_openapi::api::core::v1::Event;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use mainstay::Kind;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -139,6 +142,22 @@ impl Cluster {
         })?;
         let applied = apply(&self.client, &path, object, "mainstay-up").await;
         applied.map(drop).map_err(|error| self.failed(&doing(), error))
+    }
+
+    /// The events about an object, the newest first. Who may not see events may still see the rest.
+    pub(crate) async fn events_about(
+        &self,
+        namespace: Option<&str>,
+        uid: &str,
+    ) -> Result<Vec<Value>, Failure> {
+        let about = encoded(&format!("involvedObject.uid={uid}"));
+        let path = format!("{}?fieldSelector={about}", Kind::of::<Event>().collection_path(namespace));
+        let mut events = match list(&self.client, &path).await {
+            Err(kube::Error::Api(status)) if status.code == 403 => Vec::new(),
+            events => events.map_err(|error| self.failed("list events", error))?,
+        };
+        events.sort_by_key(|event| std::cmp::Reverse(happened(event)));
+        Ok(events)
     }
 
     /// A namespace, or the one that is used if nobody says.

@@ -15,6 +15,7 @@
 //! | `status` | what there is, and whether it does its work | the cluster |
 //! | `check` | whether systems can work here | the cluster |
 //! | `streams` | streams of all classes | the cluster |
+//! | `networks` | networks of peers, and simulations of them | the cluster |
 //! | `simulate` | systems where everything goes wrong | nothing |
 //! | `runner` | programs that run in pods | what they like |
 //! | `completion` | a script for a shell | nothing |
@@ -32,6 +33,7 @@ mod explain;
 mod failure;
 mod home;
 mod manifests;
+mod networks;
 mod output;
 mod plan;
 mod run;
@@ -79,6 +81,8 @@ enum Command {
     Check(check::Options),
     /// Look at streams, suspend, restart and backfill them, and see what a change would do to them.
     Streams(streams::Options),
+    /// Look at networks of peers, draw them, and read what simulations found.
+    Networks(networks::Options),
     /// Let everything go wrong for a built-in system, at every place, in simulated worlds.
     Simulate(simulate::Options),
     /// Run a program that is made for pods.
@@ -114,6 +118,7 @@ fn log(command: &Command) -> Option<Targets> {
         | Command::Status(_)
         | Command::Check(_)
         | Command::Streams(_)
+        | Command::Networks(_)
         | Command::Runner(_)
         | Command::Simulate(_) => None,
         // What it writes is what it is run for. What it waits for is narrated, with what helps.
@@ -145,6 +150,7 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Status(options) => wait(status::run(options)),
         Command::Check(options) => wait(check::run(options)),
         Command::Streams(options) => wait(streams::run(options)),
+        Command::Networks(options) => wait(networks::run(options)),
         Command::Runner(options) => wait(runner::run(options)),
         Command::Up(options) => up::run(options).map(|()| ExitCode::SUCCESS),
         Command::Simulate(options) => simulate::run(options),

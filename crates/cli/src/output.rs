@@ -15,6 +15,7 @@ mod document;
 mod paint;
 mod progress;
 mod table;
+mod told;
 
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -25,6 +26,7 @@ pub(crate) use document::{Manifest, json, manifests, name, yaml};
 pub(crate) use paint::{Paint, Tone};
 pub(crate) use progress::{Line, patiently};
 pub(crate) use table::{Cell, Table};
+pub(crate) use told::{conditions, events, happened};
 
 /// How data is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,13 +39,25 @@ pub(crate) struct Options {
 
 /// Plans. The code is 1 if something is not as it should be.
 pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let (system, parents) = match systems::meant(&options.what, "plan") {
-        Ok(meant) => meant,
-        Err(failure) => return Err(of_streams(options).await.unwrap_or(failure)),
-    };
-    let cluster = options.connection.open().await?;
-    let planned = patiently("reading the cluster", plan(system, &parents, &cluster, options)).await?;
-    print(&match options.output {
+    match of(&options.what, &options.objects, options.output, &options.connection).await {
+        Err(failure) if systems::meant(&options.what, "plan").is_err() => {
+            Err(of_streams(options).await.unwrap_or(failure))
+        }
+        planned => planned,
+    }
+}
+
+/// [`run`], for whoever knows what it is about.
+pub(crate) async fn of(
+    what: &str,
+    objects: &Selection,
+    output: Format,
+    connection: &Connection,
+) -> Result<ExitCode, Failure> {
+    let (system, parents) = systems::meant(what, "plan")?;
+    let cluster = connection.open().await?;
+    let planned = patiently("reading the cluster", plan(system, &parents, &cluster, objects)).await?;
+    print(&match output {
         Format::Json => crate::output::json(&render::data(&planned))?,
         Format::Yaml => crate::output::yaml(&render::data(&planned))?,
         Format::Name => render::names(&planned),
@@ -69,10 +81,10 @@ async fn plan(
     system: &'static System,
     parents: &[Parent],
     cluster: &Cluster,
-    options: &Options,
+    objects: &Selection,
 ) -> Result<Vec<Planned>, Failure> {
     let namespaced = parents.iter().all(|parent| parent.kind.scope() == Scope::Namespaced);
-    let namespace = options.objects.namespace(cluster);
+    let namespace = objects.namespace(cluster);
     // An operator for one namespace is enough if all is in there, and needs permissions only there.
     let reach = Reach { namespace: namespace.filter(|_| namespaced), leases: None };
     let operator = system.operator(cluster.client.clone(), reach).build();
@@ -83,7 +95,7 @@ async fn plan(
     let mut stepper = None;
     for parent in parents {
         let within = namespace.filter(|_| parent.kind.scope() == Scope::Namespaced);
-        let keys = match &options.objects.name {
+        let keys = match &objects.name {
             Some(name) => vec![Key::new(within, name)],
             None => keys(parent, within, cluster, system).await?,
         };

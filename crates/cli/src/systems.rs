@@ -10,6 +10,8 @@ use crate::output::listed;
 use kube::CustomResourceExt as _;
 use mainstay::config::Origins;
 use mainstay::{Config as _, Kind, Operator, OperatorBuilder, Replicas, Scope};
+use mainstay_networks::config::{NetworkConfig, SimulationConfig};
+use mainstay_networks::kinds::{Network, Simulation};
 use mainstay_streams::config::StreamClassConfig;
 use mainstay_testkit::simulation::Check;
 use serde_json::{Value, json};
@@ -17,7 +19,7 @@ use webapp::config::WebAppConfig;
 use webapp::kinds::WebApp;
 
 /// Systems that are to come. Asking for one of them is no slip of the finger, and is told so.
-const TO_COME: [&str; 3] = ["networks", "resources", "fleet"];
+const TO_COME: [&str; 2] = ["resources", "fleet"];
 
 /// See the [module](self).
 pub(crate) struct System {
@@ -37,8 +39,9 @@ pub(crate) struct System {
 }
 
 /// All of them.
-pub(crate) static ALL: [System; 3] = [
+pub(crate) static ALL: [System; 4] = [
     STREAMS,
+    NETWORKS,
     System {
         name: echo_server::NAME,
         about: "an operator in plain JSON: a Pod and a Service for every EchoServer",
@@ -88,6 +91,27 @@ const STREAMS: System = System {
         feed_plugin::FEEDS[0],
         feed_plugin::FEEDS[1],
     ],
+};
+
+const NETWORKS: System = System {
+    name: mainstay_networks::NAME,
+    about: "networks of peers: assembled, connected as declared, kept so, put under load and judged",
+    is_example: false,
+    definitions: || Ok(vec![json!(Network::crd()), json!(Simulation::crd())]),
+    configure: mainstay_networks::configure,
+    check: simulations::networks_check,
+    origins: |object| match object["kind"].as_str()? {
+        "Network" => {
+            let spec = serde_json::from_value(object["spec"].clone()).ok()?;
+            Some(NetworkConfig::resolve(&spec).origins().clone())
+        }
+        "Simulation" => {
+            let spec = serde_json::from_value(object["spec"].clone()).ok()?;
+            Some(SimulationConfig::resolve(&spec).origins().clone())
+        }
+        _ => None,
+    },
+    demo: &[include_str!("../demo/network.yaml")],
 };
 
 /// What an operator looks at, and where its leases are.
@@ -325,7 +349,7 @@ mod tests {
     #[test]
     fn examples_are_chosen_by_name_only() {
         let all: Vec<_> = chosen(&[], "run").unwrap().iter().map(|system| system.name).collect();
-        assert_eq!(all, ["streams"]);
+        assert_eq!(all, ["streams", "networks"]);
         let twice = chosen(&["webapp".into(), "webapp".into()], "run").unwrap();
         assert_eq!(twice.len(), 1);
     }

@@ -16,6 +16,11 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// One cluster-scoped object, or all of them.
+    pub(crate) fn named(name: Option<String>) -> Self {
+        Self { name, namespace: None, all_namespaces: false }
+    }
+
     /// The namespace they are in, if they are in one; none if it does not matter.
     pub(crate) fn namespace<'a>(&'a self, cluster: &'a Cluster) -> Option<&'a str> {
         (!self.all_namespaces).then(|| cluster.or_default(self.namespace.as_deref()))

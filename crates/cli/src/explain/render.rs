@@ -59,6 +59,8 @@ struct Plan {
     #[serde(default)]
     steps: Vec<Step>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    effects: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     waiting: Vec<Waiting>,
 }
 
@@ -128,13 +130,20 @@ fn write_sync(text: &mut String, sync: &Sync, now: Timestamp, paint: Paint) {
             let _ = writeln!(text, "      {change}");
         }
     }
+    for (place, effect) in sync.plan.effects.iter().enumerate() {
+        // They come after what is written, in a sync of their own.
+        let outcome = sync.outcomes.get(sync.plan.steps.len() + place).map_or("not yet", String::as_str);
+        let tone = if outcome == "done" { Tone::Good } else { Tone::Note };
+        let _ = writeln!(text, "  outside: {effect} [{}]", paint.paint(tone, outcome));
+    }
     for waiting in &sync.plan.waiting {
         let _ = writeln!(text, "  {}", paint.paint(Tone::Note, &format!("waiting: {}", waiting.message)));
     }
     if let Some(error) = &sync.error {
         let _ = writeln!(text, "  {}", paint.paint(Tone::Bad, &format!("failed: {error}")));
     }
-    if sync.plan.steps.is_empty() && sync.plan.waiting.is_empty() && sync.error.is_none() {
+    let is_silent = sync.plan.effects.is_empty() && sync.plan.waiting.is_empty();
+    if sync.plan.steps.is_empty() && is_silent && sync.error.is_none() {
         let _ = writeln!(text, "  {}", count(0, "write"));
     }
 }

@@ -26,6 +26,9 @@ pub(super) fn text(planned: &[Planned], paint: Paint) -> String {
             Ok(plan) => {
                 let _ = writeln!(text, "{parent}, generation {}", plan.generation);
                 plan.steps.iter().for_each(|step| write_step(&mut text, step, paint));
+                for effect in &plan.effects {
+                    let _ = writeln!(text, "  {} {effect}", paint.paint(Tone::Note, "outside:"));
+                }
                 for waiting in &plan.waiting {
                     let _ = writeln!(text, "  {}", paint.paint(Tone::Note, &format!("waiting: {waiting}")));
                 }

@@ -3,7 +3,7 @@
 mod render;
 
 use super::find::{self, Found, Place};
-use crate::cluster::{Cluster, encoded, list};
+use crate::cluster::{Cluster, list};
 use crate::failure::Failure;
 use crate::output::{Format, Paint, REPORTS, json, patiently, print, say, yaml};
 use jiff::Timestamp;
@@ -65,13 +65,6 @@ async fn look(cluster: &Cluster, options: &Options) -> Result<Described, Failure
     };
     let mut requests: Vec<BackfillRequest> = requests.filter(is_for).collect();
     requests.sort_by(|one, other| other.metadata.creation_timestamp.cmp(&one.metadata.creation_timestamp));
-    let about = encoded(&format!("involvedObject.uid={}", stream.stream().uid()));
-    let path = format!("/api/v1/namespaces/{namespace}/events?fieldSelector={about}");
-    let mut events = match list(&cluster.client, &path).await {
-        // Who may not see events may still see the rest.
-        Err(kube::Error::Api(status)) if status.code == 403 => Vec::new(),
-        events => events.map_err(|error| cluster.failed("list events", error))?,
-    };
-    events.sort_by_key(|event| std::cmp::Reverse(render::happened(event)));
+    let events = cluster.events_about(Some(namespace), stream.stream().uid()).await?;
     Ok(Described { stream, requests, events })
 }

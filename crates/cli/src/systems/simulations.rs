@@ -1,9 +1,11 @@
 //! A user of each system who does all that users do: create, change, scale, meddle with what the operator made, delete,
 //! and create again under the same name before everything old is gone.
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use mainstay::{Kind, Scope};
+use mainstay_networks::config::NetworkConfig;
+use mainstay_networks::kinds::Network;
 use mainstay_streams::kinds::annotations;
 use mainstay_testkit::simulation::{Check, Script, check, operator};
 use serde_json::json;
@@ -81,4 +83,29 @@ pub(super) fn streams_check() -> Check {
     // It is part of the program that it can be read.
     let definition = serde_saphyr::from_str(feed_plugin::CRD).unwrap_or_default();
     check(operator(mainstay_streams::NAME, mainstay_streams::configure)).given(definition).script(script)
+}
+
+/// Nothing runs pods here: the user changes a network, and meddles with what it consists of.
+pub(super) fn networks_check() -> Check {
+    let network = Kind::of::<Network>();
+    let lab = |replicas: i32| {
+        json!({
+            "apiVersion": network.api_version(), "kind": network.kind(), "metadata": {"name": "lab"},
+            "spec": {"replicas": replicas, "peers": [{"image": "example.com/peer:1"}]},
+        })
+    };
+    let namespace = NetworkConfig::namespace("lab");
+    let (sets, maps) = (Kind::of::<StatefulSet>(), Kind::of::<ConfigMap>());
+    let script = Script::new()
+        .create(lab(3))
+        .patch(&network, "lab", json!({"spec": {"replicas": 5}}))
+        .patch(&network, "lab", json!({"spec": {"networkType": "test", "ttlSeconds": 864_000}}))
+        .patch(&sets, &format!("{namespace}/peers-0"), json!({"spec": {"replicas": 1}}))
+        .delete(&maps, &format!("{namespace}/keramik-peers"))
+        .patch(&network, "lab", json!({"spec": {"replicas": 0}}))
+        .patch(&network, "lab", json!({"spec": {"replicas": 2}}));
+    check(operator(mainstay_networks::NAME, mainstay_networks::configure))
+        // It is made by chance.
+        .ignoring_in(&Kind::of::<Secret>(), "/data/secret")
+        .script(script)
 }

@@ -4,8 +4,9 @@ use crate::cluster::{Catalog, Cluster, get, named};
 use crate::failure::Failure;
 use crate::output::say;
 use crate::systems::System;
-use mainstay::Scope;
+use k8s_openapi::api::core::v1::Namespace;
 use mainstay::readiness::{Readiness, readiness};
+use mainstay::{Key, Kind, Scope};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -38,10 +39,13 @@ async fn follow(cluster: &Cluster, systems: &[&'static System]) -> Result<(), Fa
     let catalog = catalog_of(cluster, &objects).await?;
     for object in &mut objects {
         if catalog.kind_of(object).is_some_and(|kind| kind.scope() == Scope::Namespaced) {
-            object["metadata"]["namespace"] = NAMESPACE.into();
+            let place = &mut object["metadata"]["namespace"];
+            if place.is_null() {
+                *place = NAMESPACE.into();
+            }
         }
         if !defines_a_kind(object) {
-            cluster.apply(&catalog, object).await?;
+            apply(cluster, &catalog, object).await?;
         }
     }
     say(&format!("demo: {} objects in namespace {NAMESPACE}\n", objects.len()));
@@ -85,6 +89,19 @@ async fn follow(cluster: &Cluster, systems: &[&'static System]) -> Result<(), Fa
          kubectl logs -n {NAMESPACE} job/hello\n"
     ));
     Ok(())
+}
+
+/// Applies an object, once its namespace is there: some are made by operators.
+async fn apply(cluster: &Cluster, catalog: &Catalog, object: &Value) -> Result<(), Failure> {
+    let namespaces = Kind::of::<Namespace>();
+    if let Some(namespace) = object["metadata"]["namespace"].as_str() {
+        let path = namespaces.object_path(&Key::new(None, namespace));
+        let begun = Instant::now();
+        while begun.elapsed() < SILENCE && get(&cluster.client, &path).await.ok().flatten().is_none() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+    cluster.apply(catalog, object).await
 }
 
 fn defines_a_kind(object: &Value) -> bool {

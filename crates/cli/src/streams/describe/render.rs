@@ -4,16 +4,12 @@ use super::super::change::undo;
 use super::super::find::Found;
 use super::super::list::{outcome, tone};
 use super::Described;
-use crate::output::{Cell, Paint, Table, Tone, age};
+use crate::output::{Paint, Table, Tone, age, conditions, events};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use mainstay_streams::kinds::{ActiveRun, BackfillRequest, PastRun, Phase, Purpose, StreamStatus};
-use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Events that are shown.
-const EVENTS: usize = 5;
 /// Requests that are over and are shown.
 const OVER: usize = 3;
 
@@ -152,51 +148,6 @@ fn requests(requests: &[BackfillRequest], now: Timestamp, paint: Paint) -> Strin
     table.render(paint)
 }
 
-fn conditions(conditions: &[Condition], now: Timestamp, paint: Paint) -> String {
-    if conditions.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::new(["CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"]);
-    for condition in conditions {
-        table.row([
-            condition.type_.clone().into(),
-            condition.status.clone().into(),
-            age(condition.last_transition_time.0, now).into(),
-            condition.reason.clone().into(),
-            condition.message.clone().into(),
-        ]);
-    }
-    table.render(paint)
-}
-
-/// When an event was seen last.
-pub(super) fn happened(event: &Value) -> Option<Timestamp> {
-    let time = |pointer: &str| event.pointer(pointer)?.as_str()?.parse::<Timestamp>().ok();
-    ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"]
-        .into_iter()
-        .find_map(time)
-}
-
-fn events(events: &[Value], now: Timestamp, paint: Paint) -> String {
-    if events.is_empty() {
-        return String::new();
-    }
-    let text = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
-    let mut table = Table::new(["EVENT", "REASON", "SEEN", "MESSAGE"]);
-    for event in events.iter().take(EVENTS) {
-        let kind = text(event, "type");
-        let tone = if kind == "Warning" { Tone::Bad } else { Tone::Plain };
-        let seen = happened(event).map_or_else(String::new, |at| format!("{} ago", age(at, now)));
-        table.row([
-            Cell::new(kind, tone),
-            text(event, "reason").into(),
-            seen.into(),
-            text(event, "message").into(),
-        ]);
-    }
-    table.render(paint)
-}
-
 /// The next useful command.
 pub(super) fn next(described: &Described) -> String {
     let (found, status) = (&described.stream, described.stream.status());
@@ -233,7 +184,7 @@ mod tests {
     use super::super::super::tests::found;
     use super::*;
     use expect_test::expect;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn described(fields: Value) -> Described {
         let request = |name: &str, second: &str, status: Value| {

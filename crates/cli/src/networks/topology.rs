@@ -1,0 +1,103 @@
+//! `mainstay networks topology`: who shall be connected, and who is.
+
+use super::find;
+use crate::cluster::{Cluster, Connection};
+use crate::failure::Failure;
+use crate::output::{Cell, Paint, Table, Tone, count, patiently, print, say};
+use mainstay_networks::config::{BootstrapConfig, NetworkConfig};
+use mainstay_networks::graph::{self, Dial, EDGES_KEY, Edge, Edges};
+use mainstay_networks::kinds::UnreadyPeer;
+use mainstay_networks::picture::Drawing;
+use mainstay_networks::topology;
+use std::process::ExitCode;
+
+/// How `mainstay networks topology` is called.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// Which network.
+    name: String,
+    /// How to show it: a picture as svg, dot for Graphviz.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
+    output: Format,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A line for each peer.
+    Table,
+    Svg,
+    Dot,
+    Json,
+}
+
+/// What is declared and what is there, as the operator saw it last.
+struct Topology {
+    name: String,
+    peers: Vec<String>,
+    unready: Vec<UnreadyPeer>,
+    declared: Vec<Dial>,
+    observed: Edges,
+}
+
+/// Shows. The code is 1 if connections are missing.
+pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let cluster = options.connection.open().await?;
+    let seen = patiently("reading the cluster", look(&cluster, &options.name)).await?;
+    let drawing = || Drawing::new(&seen.name, &seen.peers, &seen.unready, &seen.declared, &seen.observed);
+    print(&match options.output {
+        Format::Table => table(&seen, Paint::of_stdout()),
+        Format::Svg => drawing().svg(),
+        Format::Dot => drawing().dot(),
+        Format::Json => drawing().json(),
+    })?;
+    let compared = graph::compare(&seen.declared, &seen.observed);
+    if options.output == Format::Table {
+        say(&summary(&seen, compared.missing.len()));
+    }
+    Ok(u8::from(!compared.missing.is_empty()).into())
+}
+
+async fn look(cluster: &Cluster, name: &str) -> Result<Topology, Failure> {
+    let network = find::network(cluster, name).await?;
+    let config = NetworkConfig::from(&network.spec);
+    let edges = find::held(cluster, name, &config.peers_config_map, EDGES_KEY).await?;
+    let status = network.status.unwrap_or_default();
+    let peers: Vec<String> = status.peers.into_iter().map(|peer| peer.name).collect();
+    let BootstrapConfig { enabled, .. } = config.bootstrap;
+    let declared = if enabled { topology::declared(&config.bootstrap, &peers) } else { Vec::new() };
+    let observed = graph::read(&edges.unwrap_or_default());
+    Ok(Topology { name: name.to_owned(), peers, unready: status.unready, declared, observed })
+}
+
+fn table(seen: &Topology, paint: Paint) -> String {
+    if seen.peers.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["PEER", "CONNECTED", "DIALS", "MISSING"]);
+    for peer in &seen.peers {
+        let connected =
+            seen.observed.iter().filter(|edge| <[&str; 2]>::from(edge.ends()).contains(&peer.as_str()));
+        let dials: Vec<&str> =
+            seen.declared.iter().filter(|dial| dial.from == *peer).map(|dial| dial.to.as_str()).collect();
+        let is_missing = |to: &&&str| Edge::new(peer, to).is_some_and(|edge| !seen.observed.contains(&edge));
+        let missing: Vec<&str> = dials.iter().filter(is_missing).copied().collect();
+        table.row([
+            peer.clone().into(),
+            connected.count().to_string().into(),
+            dials.join(" ").into(),
+            Cell::new(missing.join(" "), Tone::Bad),
+        ]);
+    }
+    table.render(paint)
+}
+
+fn summary(seen: &Topology, missing: usize) -> String {
+    let islands = graph::components(&seen.peers, &seen.observed);
+    let (declared, there, name) = (seen.declared.len(), seen.observed.len(), &seen.name);
+    format!(
+        "{declared} declared, {there} there, {missing} missing; {}\nnext: mainstay networks topology {name} -o svg > {name}.svg\n",
+        count(islands, "island")
+    )
+}
