@@ -8,7 +8,7 @@ use crate::micro::{self, Rate};
 use crate::operators::{self, Sizes, Store, Which, contender, stores};
 use crate::process::own_heap;
 use crate::worlds;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::Subcommand;
 use mainstay_apiserver::ApiServer;
 use serde::de::DeserializeOwned;
@@ -47,6 +47,8 @@ pub(crate) enum Task {
     Start,
     /// Has two thousand streams begin at once, and prints only that table.
     Streams,
+    /// Has a network of a thousand peers assembled and mended, and prints only that table.
+    Networks,
     /// Runs one of these operators.
     #[command(hide = true)]
     Contender { which: Which, kubeconfig: PathBuf, shops: usize },
@@ -120,6 +122,7 @@ pub(crate) async fn run(task: Task) -> Result<()> {
         }
         Task::Start => crate::start::measure().await,
         Task::Streams => crate::streams::measure().await,
+        Task::Networks => crate::networks::measure().await,
         Task::Contender { which, kubeconfig, shops } => contender::run(which, &kubeconfig, shops).await,
         Task::Hold { store, kubeconfig } => print(&stores::hold(store, &kubeconfig).await?),
         Task::Ready => print(&ready().await?),
@@ -220,6 +223,13 @@ pub(crate) fn command(arguments: &[&str]) -> Result<Command> {
 pub(crate) async fn ask<R: DeserializeOwned>(arguments: &[&str]) -> Result<R> {
     let output = command(arguments)?.stderr(Stdio::inherit()).output().await?;
     serde_json::from_slice(&output.stdout).with_context(|| format!("{arguments:?} failed: {}", output.status))
+}
+
+/// Runs a child to its end and lets it print.
+pub(crate) async fn have(arguments: &[&str]) -> Result<()> {
+    let status = command(arguments)?.stdout(Stdio::inherit()).status().await?;
+    ensure!(status.success(), "{arguments:?} failed: {status}");
+    Ok(())
 }
 
 /// A child that serves, until this is dropped.

@@ -1,6 +1,7 @@
 //! The embedded API server beside a real kube-apiserver with etcd, and an operator of ours beside the same one written
 //! with kube's `Controller` ([`operators`]), each measured in one run; how many simulated [`worlds`]
-//! there are to a second; how long `mainstay up` takes to [`start`]; and two thousand [`streams`] that begin at once.
+//! there are to a second; how long `mainstay up` takes to [`start`]; two thousand [`streams`] that begin at once; and
+//! a thousand peers of one of the [`networks`].
 //!
 //! Both are asked by the same client ([`caller`]) to do the same things ([`measure`]); both are processes
 //! of their own ([`child`]), on the same machine, one after the other. What only ours can do (answering a
@@ -12,6 +13,7 @@ mod caller;
 mod child;
 mod measure;
 mod micro;
+mod networks;
 mod objects;
 mod operators;
 mod process;
@@ -61,7 +63,10 @@ fn main() -> Result<()> {
             println!();
             start::measure().await?;
             println!();
-            streams::measure().await
+            streams::measure().await?;
+            println!();
+            // In a process of its own: its peak memory is in the table.
+            child::have(&["networks"]).await
         }),
     }
 }

@@ -9,6 +9,8 @@ pub(crate) enum Aim {
     Times(f64),
     /// Below so much, in the row's unit.
     Below(f64),
+    /// So much and no more, in the row's unit.
+    AtMost(f64),
     /// Nothing in particular.
     None,
 }
@@ -44,6 +46,7 @@ impl Row {
                 (format!("≥ {wanted}×"), self.ratio().map_or("", |ratio| verdict(ratio >= wanted)))
             }
             Aim::Below(limit) => (format!("< {limit} {}", self.unit), verdict(self.ours < limit)),
+            Aim::AtMost(limit) => (format!("≤ {limit} {}", self.unit), verdict(self.ours <= limit)),
             Aim::None => (String::new(), ""),
         }
     }
@@ -113,5 +116,7 @@ mod tests {
         assert_eq!(row(Better::Less, Aim::Times(5.0)).aim().1, "yes");
         assert_eq!(row(Better::More, Aim::Times(1.0)).aim().1, "NO");
         assert_eq!(row(Better::Less, Aim::Below(2.0)).aim().1, "NO");
+        assert_eq!(row(Better::Less, Aim::AtMost(2.0)).aim().1, "yes");
+        assert_eq!(row(Better::Less, Aim::AtMost(1.9)).aim().1, "NO");
     }
 }

@@ -92,12 +92,12 @@ pub(crate) async fn measure() -> Result<()> {
 }
 
 /// All requests that an operator has made, as its metrics tell.
-fn requests(metrics: &str) -> usize {
+pub(crate) fn requests(metrics: &str) -> usize {
     let counted = metrics.lines().filter(|line| line.starts_with("mainstay_api_requests_total{"));
     counted.filter_map(|line| line.rsplit(' ').next()?.parse::<usize>().ok()).sum()
 }
 
-async fn define(client: &kube::Client, definition: &Value) -> Result<()> {
+pub(crate) async fn define(client: &kube::Client, definition: &Value) -> Result<()> {
     let all: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = definition["metadata"]["name"].as_str().context("a name")?;
     all.patch(name, &PatchParams::apply("bench"), &Patch::Apply(definition)).await?;
