@@ -76,7 +76,7 @@ pub(crate) async fn measure() -> Result<()> {
     let operator =
         configure_with(builder, Arc::clone(&crowd) as _, Arc::new(HttpManagers::default())).build()?;
     let mut tasks = tokio::task::JoinSet::new();
-    for operator in others.iter().chain([&operator]).cloned() {
+    for operator in others.into_iter().chain([operator.clone()]) {
         tasks.spawn(async move { operator.run(std::future::pending()).await });
     }
     // They have started before the clock does.

@@ -186,7 +186,7 @@ pub fn write(edges: &Edges) -> String {
     format!("[{}]", lines.join(",\n "))
 }
 
-/// Reads what [`write`] has written. What is no connection is left out.
+/// Reads what [`write()`] has written. What is no connection is left out.
 pub fn read(text: &str) -> Edges {
     let pairs: Vec<(String, String)> = serde_json::from_str(text).unwrap_or_default();
     pairs.iter().filter_map(|(one, other)| Edge::new(one, other)).collect()

@@ -7,7 +7,7 @@
 //! | `sentinel` | everyone dials the first `n` | keep all; only if it was one of the first, everyone dials the next one |
 //! | `full` | everyone dials all before it | keep all, and get no more |
 //! | `star` | everyone dials the first | keep all; only if it was the first, everyone dials the second |
-//! | `kRegular` | each is connected to exactly `n` others, if that can be | see [`regular`] |
+//! | `kRegular` | each is connected to exactly `n` others, if that can be | change a few |
 //! | `smallWorld` | as `ring`, with some connections going far | dial as before, unless they dialled it or were among its `n` next on either side |
 //! | `explicit` | as the edges say that have both ends here | keep all, and get no more |
 //!
