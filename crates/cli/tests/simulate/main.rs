@@ -44,6 +44,7 @@ fn without_a_system_all_are_listed() {
         &[],
         &expect![[r#"
             streams       kinds registered at run time: a supervised Job for every object of a kind that a StreamClass names
+            networks      networks of peers: assembled, connected as declared, kept so, put under load and judged
             echo-server   an operator in plain JSON: a Pod and a Service for every EchoServer
             webapp        an operator with Rust types: a Deployment, a Service and a ConfigMap for every WebApp
         "#]],
@@ -57,7 +58,7 @@ fn without_a_system_all_are_listed() {
 fn all_are_listed_for_programs_too() {
     let listed: Value = serde_json::from_str(&simulate(&["-o", "json"]).stdout).unwrap();
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|system| &system["name"]).collect();
-    assert_eq!(names, ["streams", "echo-server", "webapp"]);
+    assert_eq!(names, ["streams", "networks", "echo-server", "webapp"]);
     assert!(simulate(&["-o", "yaml"]).stdout.starts_with("- name: streams\n"));
 }
 
@@ -67,7 +68,7 @@ fn an_unknown_system_is_refused_with_those_that_there_are() {
         &["webap"],
         &expect![[r#"
             error: cannot simulate webap: no system has this name
-              there are streams, echo-server and webapp
+              there are streams, networks, echo-server and webapp
               next: mainstay simulate lists the systems
         "#]],
     );
@@ -76,14 +77,14 @@ fn an_unknown_system_is_refused_with_those_that_there_are() {
 #[test]
 fn a_system_that_is_to_come_is_refused_by_name() {
     check_refused(
-        &["networks", "--seeds", "1000"],
+        &["resources", "--seeds", "1000"],
         &expect![[r#"
-            error: cannot simulate networks: it is not there yet
-              there are streams, echo-server and webapp
+            error: cannot simulate resources: it is not there yet
+              there are streams, networks, echo-server and webapp
               next: mainstay simulate lists the systems
         "#]],
     );
-    for name in ["networks", "resources", "fleet"] {
+    for name in ["resources", "fleet"] {
         let ended = simulate(&[name]);
         assert_eq!(ended.code, Some(2));
         assert!(ended.stderr.contains("it is not there yet"), "{ended:?}");

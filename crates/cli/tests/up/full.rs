@@ -8,9 +8,9 @@ use expect_test::expect;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Takes all the room that is left, with a file.
+/// Takes all the room that is left, with a file. Whoever tries to start may have freed some.
 fn fill(path: &Path) {
-    let mut file = std::fs::File::create(path).unwrap();
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
     for size in [64 * 1024, 1] {
         while file.write_all(&vec![0; size]).is_ok() {}
     }
@@ -45,6 +45,7 @@ async fn on_a_full_disk_it_says_so_and_with_room_again_everything_is_there() {
               next: make room on the disk, or: mainstay up --kubeconfig FILE writes it elsewhere
         "#]],
     );
+    fill(&filler);
     check_refused(
         Run::start(up(&fresh)),
         &[(text(&fresh), "DIR")],
@@ -55,6 +56,7 @@ async fn on_a_full_disk_it_says_so_and_with_room_again_everything_is_there() {
               next: make room on the disk, or: mainstay up --data DIR keeps the state elsewhere, --memory keeps none
         "#]],
     );
+    fill(&filler);
     check_refused(
         Run::start(up(&storeless)),
         &[(text(&storeless), "DIR")],
