@@ -207,4 +207,26 @@ mod tests {
             assert!(text.contains(line), "{line}\n{text}");
         }
     }
+
+    #[test]
+    fn the_documentation_lists_every_metric_as_it_is() {
+        let (metrics, served) = (NetworkMetrics::default(), Metrics::new("networks", ""));
+        metrics.register(&served);
+        metrics.decided("a", &seen(true, 3, 0));
+        metrics.dialled(&[Outcome { dial: Dial { from: "a".into(), to: "b".into() }, result: Ok(()) }]);
+        let text = served.render().unwrap();
+        let told = text.lines().filter_map(|line| line.strip_prefix("# HELP "));
+        let own = told
+            .filter_map(|line| line.split_once(' ').filter(|(name, _)| name.starts_with("mainstay_network")));
+        let docs = include_str!("../../../docs/networks.md");
+        let mut count = 0;
+        for (name, help) in own {
+            let row = docs
+                .lines()
+                .find(|row| row.starts_with(&format!("| `{name}")) && row.ends_with(&format!("| {help} |")));
+            assert!(row.is_some(), "{name}: {help}");
+            count += 1;
+        }
+        assert_eq!(docs.lines().filter(|row| row.starts_with("| `mainstay_network")).count(), count);
+    }
 }

@@ -141,6 +141,22 @@ prop_compose! {
     }
 }
 
+#[test]
+fn the_documentation_has_the_table_of_methods_as_it_is_here() {
+    let rows = |text: &str, before: &str| -> Vec<String> {
+        let rows = text.lines().filter_map(|line| line.strip_prefix(before));
+        rows.filter(|row| row.starts_with("| `") && row.matches(" | ").count() == 2)
+            .map(str::to_owned)
+            .collect()
+    };
+    let here = rows(include_str!("mod.rs"), "//! ");
+    assert_eq!(here.len(), 8);
+    let there = rows(include_str!("../../../../docs/networks.md"), "");
+    for row in here {
+        assert!(there.contains(&row), "{row}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
