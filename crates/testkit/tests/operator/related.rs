@@ -161,16 +161,21 @@ async fn a_namespaced_parent_is_refused_what_is_outside_of_its_namespace() {
 #[tokio::test]
 async fn a_namespaced_parent_that_reads_everywhere_sees_and_follows_all_namespaces() {
     for_each_cluster(async |cluster| {
-        define_shop(&cluster).await;
+        // Of its own: this operator looks into all namespaces, and would meet the shops of other tests there.
+        let (kind, definition) = own_kind("Chain", Scope::Namespaced);
+        cluster.define(definition).await;
         let elsewhere = cluster.again().await;
         let label = format!("shared={}", cluster.namespace());
-        let controller = shops().reads_everywhere::<Secret>().sync(move |request: &SyncRequest| {
-            let found = request.select_everywhere::<Secret>(&label)?.len();
-            SyncResponse::new().with_child(config_map("a", json!({"found": found.to_string()})))
-        });
+        let controller = Controller::for_kind(kind.clone())
+            .owns::<ConfigMap>()
+            .reads_everywhere::<Secret>()
+            .sync(move |request: &SyncRequest| {
+                let found = request.select_everywhere::<Secret>(&label)?.len();
+                SyncResponse::new().with_child(config_map("a", json!({"found": found.to_string()})))
+            });
         let operator = Operator::builder("wide", cluster.client()).controller(controller).build().unwrap();
         let running = RunningOperator::start(operator);
-        cluster.create(shop("paint", json!({}))).await;
+        cluster.create(object(&kind, "paint", json!({}))).await;
         until(&cluster, &config_maps(), "a", |map| map["data"]["found"] == "0").await;
         let labels = json!({"shared": cluster.namespace()});
         elsewhere.create(secret("theirs", "", labels.clone())).await;
@@ -180,6 +185,7 @@ async fn a_namespaced_parent_that_reads_everywhere_sees_and_follows_all_namespac
         elsewhere.delete(&secrets(), "theirs").await;
         until(&cluster, &config_maps(), "a", |map| map["data"]["found"] == "1").await;
         running.stop().await;
+        undefine(&cluster, &kind).await;
     })
     .await;
 }
