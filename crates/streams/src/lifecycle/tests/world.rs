@@ -1,6 +1,6 @@
 //! A stream's world in small: an API server, a Job controller, a user, and somebody who carries decisions out.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -19,10 +19,12 @@ pub(super) struct User {
     pub(super) is_suspended: bool,
     pub(super) is_scheduled: bool,
     pub(super) is_broken: bool,
+    pub(super) is_stream_broken: bool,
     pub(super) is_backfill_broken: bool,
     pub(super) has_backfill_template: bool,
     pub(super) spec: u8,
     pub(super) template: u8,
+    pub(super) secrets: u8,
     pub(super) restart: u8,
     pub(super) reload: u8,
 }
@@ -39,7 +41,7 @@ pub(super) struct World {
     pub(super) jobs: Vec<LiveJob>,
     pub(super) schedule: Option<LiveSchedule>,
     pub(super) requests: Vec<Request>,
-    pub(super) class: Rc<StreamClassConfig>,
+    pub(super) class: Arc<StreamClassConfig>,
     /// Pods of a former run have not ended.
     pub(super) has_pods: bool,
     /// Somebody sees to it that they end: their Job, or who deletes them.
@@ -81,17 +83,19 @@ impl Default for World {
                 is_suspended: false,
                 is_scheduled: false,
                 is_broken: false,
+                is_stream_broken: false,
                 is_backfill_broken: false,
                 has_backfill_template: false,
                 spec: 0,
                 template: 0,
+                secrets: 0,
                 restart: 0,
                 reload: 0,
             },
             jobs: Vec::new(),
             schedule: None,
             requests: Vec::new(),
-            class: Rc::new(class),
+            class: Arc::new(class),
             has_pods: false,
             pods_end: false,
             is_background: false,
@@ -122,7 +126,7 @@ impl User {
         Hashes {
             spec: format!("{}", self.spec),
             template: format!("{kind}{}", self.template),
-            secrets: String::new(),
+            secrets: if self.secrets > 0 { self.secrets.to_string() } else { String::new() },
             restart: (self.restart > 0).then(|| self.restart.to_string()),
         }
     }
@@ -139,7 +143,7 @@ impl User {
         Ok(Wish {
             mode: if self.is_scheduled { Mode::Scheduled } else { Mode::ChangeCapture },
             suspensions: if self.is_suspended { vec![Suspension::Spec] } else { Vec::new() },
-            stream: Ok(self.hashes(false)),
+            stream: if self.is_stream_broken { Err(problem()) } else { Ok(self.hashes(false)) },
             backfill: if self.is_backfill_broken { Err(problem()) } else { Ok(self.hashes(true)) },
             has_backfill_template: self.has_backfill_template,
             reload: (self.reload > 0).then(|| self.reload.to_string()),
@@ -149,6 +153,11 @@ impl User {
 
 impl World {
     pub(super) fn decide(&self) -> Decision {
+        self.decide_by(self)
+    }
+
+    /// With somebody else to answer questions.
+    pub(super) fn decide_by(&self, asks: &dyn Asks) -> Decision {
         let wish = self.user.wish();
         let names = |purpose: &Purpose, number: u64| match purpose {
             Purpose::Stream => format!("s-{number}"),
@@ -164,7 +173,7 @@ impl World {
             requests: &self.requests,
             class: &self.class,
             names: &names,
-            asks: self,
+            asks,
         })
     }
 
@@ -284,31 +293,39 @@ impl World {
 
     pub(super) fn try_pass(&mut self) -> Result<bool, String> {
         (self.may_start, self.may_roll_out) = (true, true);
-        let things = |world: &Self| (world.jobs.len(), world.schedule.is_some(), world.requests.len());
-        let before = (things(self), self.has_pods);
-        self.collect()?;
-        self.has_pods &= !self.pods_end;
-        let is_over =
-            |uid: &str, status: &StreamStatus| status.backfills.iter().any(|over| over.request == uid);
-        self.requests.retain(|request| !is_over(&request.uid, &self.status));
+        let has_happened = self.go_by_itself()?;
         let decision = self.decide();
         let writes = self.writes(&decision);
         for write in &writes {
             self.carry_out(&decision, write)?;
         }
-        let mut has_changed = !writes.is_empty() || before != (things(self), self.has_pods);
+        let mut has_changed = !writes.is_empty() || has_happened;
         if let Some(at) = decision.wake_at.filter(|at| !has_changed && *at > self.now) {
             (self.now, has_changed) = (at, true);
         }
         Ok(has_changed)
     }
 
+    /// What happens without anybody's decision, but for time. Whether anything did.
+    pub(super) fn go_by_itself(&mut self) -> Result<bool, String> {
+        let things =
+            |world: &Self| (world.jobs.len(), world.schedule.is_some(), world.requests.len(), world.has_pods);
+        let before = things(self);
+        self.collect()?;
+        self.has_pods &= !self.pods_end;
+        let outcomes = &self.status.backfills;
+        self.requests.retain(|request| !outcomes.iter().any(|over| over.request == request.uid));
+        Ok(before != things(self))
+    }
+
     pub(super) fn class(mut self, change: impl FnOnce(&mut StreamClassConfig)) -> Self {
-        change(Rc::make_mut(&mut self.class));
+        change(Arc::make_mut(&mut self.class));
         self
     }
 
     pub(super) fn end(&mut self, state: &JobState) {
+        // Pods that have ended are no harm, however their Job goes.
+        self.is_background = false;
         self.jobs
             .iter_mut()
             .filter(|job| job.state == JobState::Running)
