@@ -14,6 +14,8 @@ pub(super) struct Graph {
     pub(super) outlooks: Vec<Outlook>,
     /// Worlds that were found in a state later, and that are different.
     pub(super) twins: Vec<(usize, World)>,
+    /// What tells all of these worlds apart.
+    pub(super) remainders: DigestSet<(Key, u64)>,
     pub(super) steps: usize,
 }
 
@@ -38,17 +40,17 @@ impl Graph {
             from: vec![(0, Step::Wait(Asked::Broken))],
             outlooks: Vec::new(),
             twins: Vec::new(),
+            remainders: DigestSet::default(),
             steps: 0,
         };
-        let mut remainders = DigestSet::default();
         while graph.outlooks.len() < graph.worlds.len() {
-            graph.widen(&mut remainders);
+            graph.widen();
         }
         graph
     }
 
     /// Looks at all that was found and not looked at yet.
-    fn widen(&mut self, remainders: &mut DigestSet<(Key, u64)>) {
+    fn widen(&mut self) {
         let (begin, end) = (self.outlooks.len(), self.worlds.len());
         for found in in_parallel(begin..end, |range| self.explore(range)) {
             if let Some((index, step, what)) = found.wrong {
@@ -59,13 +61,13 @@ impl Graph {
             for (from, step, key, world) in found.new {
                 let next = self.worlds.len();
                 if *self.numbers.entry(key).or_insert(next) == next {
-                    remainders.insert((key, remainder(&world)));
+                    self.remainders.insert((key, remainder(&world)));
                     self.worlds.push(world);
                     self.from.push((from, step));
                 }
             }
             for (key, remainder, twin) in found.twins {
-                if remainders.insert((key, remainder)) {
+                if self.remainders.insert((key, remainder)) {
                     self.twins.push((self.numbers[&key], twin));
                 }
             }
@@ -74,7 +76,7 @@ impl Graph {
 
     fn explore(&self, range: std::ops::Range<usize>) -> Found {
         let mut found = Found::default();
-        let mut known: DigestSet<Key> = DigestSet::default();
+        let (mut known, mut remainders) = (DigestSet::default(), DigestSet::default());
         for index in range {
             let Found { new, twins, steps, .. } = &mut found;
             let outlook = look(&self.worlds[index], Way::Plain, &mut |step, key, world| {
@@ -82,7 +84,10 @@ impl Graph {
                 if !self.numbers.contains_key(&key) && known.insert(key) {
                     new.push((index, step, key, world.clone()));
                 } else if *steps % TWINS_PER == 0 {
-                    twins.push((key, remainder(world), world.clone()));
+                    let remainder = remainder(world);
+                    if remainders.insert((key, remainder)) {
+                        twins.push((key, remainder, world.clone()));
+                    }
                 }
             });
             match outlook {
