@@ -31,5 +31,4 @@ kubo: ## Real peers for the tests of networks, built once per version.
 	@hack/kubo/build.sh
 
 tables: ## The tables of built-in kinds, made anew from the Kubernetes modules.
-	@hack/kubernetes/toolchain.sh
-	cd hack/kubernetes && go run ./tables ../../crates/apiserver
+	cd hack/kubernetes && ../go.sh "a table" "leave the tables as they are" && go run ./tables ../../crates/apiserver

@@ -22,7 +22,7 @@ if complete "$target"; then
   exit 0
 fi
 
-./toolchain.sh
+../go.sh Kubernetes "set KUBEBUILDER_ASSETS to a directory with etcd, kube-apiserver, kube-controller-manager and kubectl"
 echo "building Kubernetes $version and etcd into $target (several minutes, once)" >&2
 mkdir -p "$target"
 work=$(mktemp -d "$target/.build.XXXXXX")

@@ -17,7 +17,7 @@ if [ -x "$target/ipfs" ]; then
   exit 0
 fi
 
-../kubernetes/toolchain.sh
+../go.sh Kubo "set MAINSTAY_KUBO to an ipfs of your own"
 echo "building Kubo $version into $target (several minutes, once)" >&2
 mkdir -p "$target"
 work=$(mktemp -d "$target/.build.XXXXXX")

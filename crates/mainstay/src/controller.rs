@@ -26,6 +26,7 @@ pub struct Controller {
     pub(crate) everywhere: Vec<Kind>,
     /// Any other kind may be asked for as well.
     pub(crate) reads_any: bool,
+    pub(crate) deletes: Vec<Kind>,
     /// What parents have run is like these.
     pub(crate) runs: Vec<Controller>,
     pub(crate) handler: AnyHandler,
@@ -99,6 +100,7 @@ impl Controller {
             reads: Vec::new(),
             everywhere: Vec::new(),
             reads_any: false,
+            deletes: Vec::new(),
             runs: Vec::new(),
             finalize: None,
             when_gone: None,
@@ -149,6 +151,7 @@ pub struct ControllerBuilder {
     reads: Vec<Kind>,
     everywhere: Vec<Kind>,
     reads_any: bool,
+    deletes: Vec<Kind>,
     runs: Vec<Controller>,
     finalize: Option<AnyFinalize>,
     when_gone: Option<WhenGone>,
@@ -206,6 +209,17 @@ impl ControllerBuilder {
     /// permission to read it too: the printed [`ClusterRole`](crate::Operator::rbac) cannot have it.
     pub fn reads_any_kind(mut self) -> Self {
         self.reads_any = true;
+        self
+    }
+
+    /// An [effect](crate::SyncResponse::with_effect) of the handler deletes objects of this type that it does not own, with a client of its own.
+    /// Only what is named here is in the printed [`ClusterRole`](crate::Operator::rbac).
+    pub fn deletes<K>(mut self) -> Self
+    where
+        K: Resource<DynamicType = ()>,
+        K::Scope: 'static,
+    {
+        self.deletes.push(Kind::of::<K>());
         self
     }
 
@@ -304,14 +318,25 @@ impl ControllerBuilder {
     }
 
     fn with(self, handler: AnyHandler) -> Controller {
-        let Self { parent, children, reads, everywhere, reads_any, runs, finalize, when_gone, options } =
-            self;
+        let Self {
+            parent,
+            children,
+            reads,
+            everywhere,
+            reads_any,
+            deletes,
+            runs,
+            finalize,
+            when_gone,
+            options,
+        } = self;
         Controller {
             parent,
             children,
             reads,
             everywhere,
             reads_any,
+            deletes,
             runs,
             handler,
             finalize,

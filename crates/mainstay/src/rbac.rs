@@ -118,6 +118,9 @@ impl Rbac {
         for kind in &controller.reads {
             self.allow_kind(kind, &["list", "watch"]);
         }
+        for kind in &controller.deletes {
+            self.allow_kind(kind, &["delete"]);
+        }
     }
 
     fn allow_child(&mut self, child: &ChildKind) {

@@ -354,6 +354,8 @@ pub struct SimulationConfig {
     pub image: String,
     /// When that is pulled.
     pub image_pull_policy: String,
+    /// Where the numbers of the load are sent by OTLP. Empty: nowhere.
+    pub otlp_endpoint: String,
     /// What the network has to stand.
     pub criteria: Vec<CriterionSpec>,
     /// What goes wrong meanwhile.
@@ -372,6 +374,7 @@ impl Default for SimulationConfig {
             seed: 0,
             image: IMAGE.into(),
             image_pull_policy: "IfNotPresent".into(),
+            otlp_endpoint: String::new(),
             criteria: Vec::new(),
             faults: Vec::new(),
             nonce: String::new(),

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use mainstay_networks::rpc::HttpRpc;
-use mainstay_networks::runner::simulate::settings::{Environment, WrongEnvironment};
+use mainstay_networks::runner::WrongVariable;
+use mainstay_networks::runner::simulate::settings::{ManagerSettings, WorkerSettings};
 use mainstay_networks::runner::simulate::{USAGE, manager, worker};
 
 use crate::failure::Failure;
@@ -21,16 +22,18 @@ pub(crate) enum Part {
 
 /// Runs the program. The code is the program's own.
 pub(crate) async fn run(part: &Part) -> ExitCode {
-    let environment = Environment(|name: &str| std::env::var(name).ok());
+    let environment = |name: &str| std::env::var(name).ok();
     // A log that nobody keeps is no reason to end.
     let tell = |line: &str| drop(print(&format!("{line}\n")));
     let outcome = async {
         Ok(match part {
-            Part::Manager => manager::run(environment.manager()?, tell).await,
-            Part::Worker => worker::run(environment.worker()?, Arc::new(HttpRpc::new()), tell).await,
+            Part::Manager => manager::run(ManagerSettings::read(environment)?, tell).await,
+            Part::Worker => {
+                worker::run(WorkerSettings::read(environment)?, Arc::new(HttpRpc::new()), tell).await
+            }
         })
     };
-    let outcome: Result<u8, WrongEnvironment> = tokio::select! {
+    let outcome: Result<u8, WrongVariable> = tokio::select! {
         outcome = outcome => outcome,
         // Asked to end, as a pod is that is deleted.
         () = mainstay::termination() => Ok(INTERRUPTED),

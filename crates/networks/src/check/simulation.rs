@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use http::Uri;
+
 use super::{Found, MOST_PEERS, Problem, names};
 use crate::config::{SimulationConfig, Throttle};
 use crate::kinds::{Aggregation, CriterionSpec, FaultAction, FaultSpec, Metric};
@@ -26,6 +28,11 @@ pub fn simulation_problems(config: &SimulationConfig) -> Vec<Problem> {
     }
     found.not_empty("spec.image", &config.image);
     found.pull_policy("spec.imagePullPolicy", &config.image_pull_policy);
+    let endpoint = &config.otlp_endpoint;
+    if !endpoint.is_empty() && !is_http(endpoint) {
+        let message = format!("must be an http address such as http://collector:4318, not {endpoint:?}");
+        found.add("spec.otlpEndpoint", message);
+    }
     let mut taken = BTreeMap::new();
     for (place, criterion) in config.criteria.iter().enumerate() {
         let path = format!("spec.criteria[{place}]");
@@ -41,6 +48,12 @@ pub fn simulation_problems(config: &SimulationConfig) -> Vec<Problem> {
         check_fault(fault, config.run_time_seconds, &format!("spec.faults[{place}]"), &mut found);
     }
     found.0
+}
+
+/// Whether it is an address with a host and nothing behind it that the path of OTLP would be put after.
+fn is_http(text: &str) -> bool {
+    let is_plain = |uri: &Uri| uri.scheme_str() == Some("http") && uri.query().is_none();
+    text.parse().is_ok_and(|uri: Uri| is_plain(&uri) && uri.host().is_some_and(|host| !host.is_empty()))
 }
 
 fn check_criterion(criterion: &CriterionSpec, path: &str, found: &mut Found) {

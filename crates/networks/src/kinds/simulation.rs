@@ -43,6 +43,8 @@ pub struct SimulationSpec {
     pub image: Option<String>,
     /// When that is pulled; `IfNotPresent` unless given.
     pub image_pull_policy: Option<String>,
+    /// Where the numbers of the load are sent by OTLP, as `http://collector.monitoring:4318`; they are served to Prometheus in any case.
+    pub otlp_endpoint: Option<String>,
     /// What the network has to stand. All of them have to be met; without any, it is enough that the load was there.
     #[schemars(length(max = 50))]
     pub criteria: Option<Vec<CriterionSpec>>,

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::multiaddr::{Multiaddr, is_peer_id};
 use super::{Disturbance, Identity, RpcError, kubo, plain};
+pub(super) use crate::fetch::Answer;
 use crate::kinds::Adapter;
 
 /// The longest text of a peer that is repeated in an error.
@@ -18,13 +19,6 @@ pub(super) struct Ask {
     /// Path and query.
     pub(super) path: String,
     /// A JSON document, or nothing.
-    pub(super) body: Bytes,
-}
-
-/// What came back.
-#[derive(Debug, Clone)]
-pub(super) struct Answer {
-    pub(super) status: u16,
     pub(super) body: Bytes,
 }
 
@@ -52,10 +46,6 @@ pub(super) fn of(adapter: Adapter) -> &'static dyn Dialect {
 }
 
 impl Answer {
-    pub(super) fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
-
     /// The answer if it is a document of this shape.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
         let mut json = serde_json::Deserializer::from_slice(&self.body);

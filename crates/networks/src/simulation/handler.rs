@@ -50,11 +50,10 @@ pub fn controller(means: Means) -> Controller {
         .child(ChildKind::of::<Job>().recreate_when_immutable().delete_in_foreground())
         .owns::<Service>()
         .owns::<ConfigMap>()
-        // None is ever made. Whoever kills peers needs to be allowed to delete pods.
-        .owns::<Pod>()
         .reads::<Network>()
         .reads::<ConfigMap>()
         .reads::<Pod>()
+        .deletes::<Pod>()
         .finalize_async(simulations.clone())
         .sync_async(simulations)
 }

@@ -47,7 +47,7 @@ impl HttpManagers {
             return Err(RpcError::Unreachable("its pod is simulated".into()));
         }
         let url = format!("{}{path}", manager.url);
-        self.0.ask_well(method, &url, Body::default(), (TIMEOUT, REPORT_BYTES_MAX)).await
+        self.0.ask(&method, &url, &Body::default(), (TIMEOUT, REPORT_BYTES_MAX)).await
     }
 
     async fn get<T: DeserializeOwned>(&self, manager: &ManagerPlace, path: &str) -> Result<T, RpcError> {

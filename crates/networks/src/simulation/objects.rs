@@ -92,6 +92,13 @@ impl Run<'_> {
             ("SIMULATE_LINGER_SECONDS", LINGER_SECONDS.to_string()),
             ("SIMULATE_PORT", MANAGER_PORT.to_string()),
         ]);
+        if !self.config.otlp_endpoint.is_empty() {
+            let of = format!("mainstay.network={},mainstay.simulation={}", self.network, self.name);
+            env.extend([
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", self.config.otlp_endpoint.clone()),
+                ("OTEL_RESOURCE_ATTRIBUTES", format!("{of},mainstay.run={}", self.status.run)),
+            ]);
+        }
         let mut job = self.job(&manager_name(self.name), role::MANAGER, env);
         let container = &mut job["spec"]["template"]["spec"]["containers"][0];
         container["ports"] = json!([{"name": "http", "containerPort": MANAGER_PORT, "protocol": "TCP"}]);

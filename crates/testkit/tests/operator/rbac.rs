@@ -11,16 +11,18 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
+use kube::api::DeleteParams;
 use mainstay::queue::Backoff;
 use mainstay::replicas::Replicas;
 use mainstay::{
-    ChildKind, Controller, Error, Finalized, Key, Kind, Operator, Rolling, Scope, Strategy, SyncRequest,
-    SyncResponse,
+    ChildKind, Controller, Effect, Error, Finalized, Key, Kind, Operator, Rolling, Scope, Strategy,
+    SyncRequest, SyncResponse,
 };
 use mainstay_testkit::cluster::unique_name;
 use mainstay_testkit::{Cluster, ClusterKind, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
+use crate::fixtures::until_gone;
 use crate::kinds::{config_map, config_maps, define_shop, secrets, shop, shop_kind};
 use crate::own_kinds::{object, own_kind, undefine};
 use crate::permissions::{Permission, check_allowed, client_of, granted, needed, remove_roles};
@@ -328,6 +330,49 @@ async fn forbidden_write_is_named_in_the_condition_and_the_rest_is_done() {
         seam.allow();
         eventually("the child, once it is allowed", async || cluster.find(&secrets(), "paint").await).await;
         running.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn printed_roles_suffice_for_an_effect_that_deletes_what_is_not_owned() {
+    for_each_cluster(async |cluster| {
+        define_shop(&cluster).await;
+        let name = unique_name("shops");
+        let build = |client: kube::Client| {
+            let deletes = client.clone();
+            let sync = move |request: &SyncRequest| {
+                let namespace = request.namespace().unwrap_or_default();
+                let maps: kube::Api<ConfigMap> = kube::Api::namespaced(deletes.clone(), namespace);
+                let effect = Effect::new("take the sign down", move || {
+                    let maps = maps.clone();
+                    async move {
+                        match maps.delete("sign", &DeleteParams::default()).await {
+                            Err(kube::Error::Api(status)) if !status.is_not_found() => {
+                                Err(Error::new(status.message))
+                            }
+                            _ => Ok(Vec::new()),
+                        }
+                    }
+                });
+                Ok(SyncResponse::new().with_effect(effect))
+            };
+            let controller = Controller::for_kind(shop_kind()).deletes::<ConfigMap>().sync(sync);
+            let operator = Operator::builder(&name, client).namespace(cluster.namespace());
+            operator.controller(controller).build().unwrap()
+        };
+        let roles = build(cluster.client()).rbac().roles();
+        let granted = granted(&roles);
+        let of_maps: Vec<_> = granted.iter().filter(|(_, resource, _)| resource == "configmaps").collect();
+        assert!(matches!(&of_maps[..], [(_, _, verb)] if verb == "delete"), "{of_maps:?}");
+        cluster.create(config_map("sign", json!({}))).await;
+        let seam = Seam::over(&cluster, client_of(&cluster, &name, &roles).await);
+        let running = RunningOperator::start(build(seam.client()));
+        cluster.create(shop("paint", json!({}))).await;
+        until_gone(&cluster, &config_maps(), "sign").await;
+        running.stop().await;
+        check_allowed(&seam, &granted);
+        remove_roles(&cluster, &roles).await;
     })
     .await;
 }

@@ -5,13 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize as _;
-use serde::de::IntoDeserializer as _;
-use serde::de::value::{Error as ValueError, StrDeserializer};
-
 use super::peers::{self, CannotRead, Peer};
 use crate::config::BootstrapConfig;
-use crate::kinds::Method;
 use crate::runner::environment::{Environment, WrongVariable};
 
 /// Where the Job finds the peers unless it is told.
@@ -20,6 +15,9 @@ const PEERS_PATH: &str = "/network/peers.json";
 const DEADLINE: Duration = Duration::from_mins(1);
 /// How long a peer may take to answer unless told. A dial waits for the network too.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What can be declared.
+const METHODS: &str = "one of ring, random, sentinel, full, star, kRegular, smallWorld, explicit";
 
 /// Why it cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -87,10 +85,6 @@ impl Settings {
     pub fn read(environment: impl Fn(&str) -> Option<String>) -> Result<Self, UsageError> {
         let environment = Environment::new(environment);
         let defaults = BootstrapConfig::default();
-        let method = match environment.text("BOOTSTRAP_METHOD") {
-            Some(value) => read_method(&value)?,
-            None => defaults.method,
-        };
         let edges = match environment.text("BOOTSTRAP_EDGES") {
             Some(text) => {
                 let mut json = serde_json::Deserializer::from_str(&text);
@@ -103,10 +97,10 @@ impl Settings {
         };
         let seconds = environment.value("BOOTSTRAP_DEADLINE_SECONDS", "a number of seconds")?;
         let timeout = environment.value("BOOTSTRAP_TIMEOUT_MILLISECONDS", "a number of milliseconds")?;
-        let path = environment.text("BOOTSTRAP_PEERS_PATH").unwrap_or_else(|| PEERS_PATH.to_owned());
+        let path = environment.path("BOOTSTRAP_PEERS_PATH");
         Ok(Self {
             bootstrap: BootstrapConfig {
-                method,
+                method: environment.word("BOOTSTRAP_METHOD", METHODS)?.unwrap_or(defaults.method),
                 n: environment.value("BOOTSTRAP_N", "a number")?.unwrap_or(defaults.n),
                 seed: environment.value("BOOTSTRAP_SEED", "a number")?.unwrap_or(defaults.seed),
                 edges,
@@ -115,11 +109,7 @@ impl Settings {
                     .unwrap_or(defaults.rewire_percent),
                 ..defaults
             },
-            // Processes of a cluster of one machine find what is mounted below a directory of their own.
-            peers_path: match environment.text("MAINSTAY_ROOT") {
-                Some(root) => PathBuf::from(root).join(path.trim_start_matches('/')),
-                None => path.into(),
-            },
+            peers_path: path.unwrap_or_else(|| environment.below_root(PEERS_PATH)),
             deadline: seconds.map_or(DEADLINE, Duration::from_secs),
             timeout: timeout.map_or(TIMEOUT, Duration::from_millis),
         })
@@ -157,13 +147,4 @@ impl Settings {
         }
         Ok(())
     }
-}
-
-fn read_method(value: &str) -> Result<Method, WrongVariable> {
-    let text: StrDeserializer<'_, ValueError> = value.into_deserializer();
-    Method::deserialize(text).map_err(|_| WrongVariable {
-        name: "BOOTSTRAP_METHOD",
-        value: value.to_owned(),
-        expected: "one of ring, random, sentinel, full, star, kRegular, smallWorld, explicit",
-    })
 }

@@ -1,31 +1,17 @@
 //! What manager and workers are told by their environment.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::config::Throttle;
 use crate::kinds::Scenario;
+use crate::runner::environment::{Environment, WrongVariable};
 
-/// Why an environment cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WrongEnvironment {
-    /// A variable is missing.
-    #[error("{0} is not set")]
-    Missing(&'static str),
-    /// A variable cannot be understood.
-    #[error("{name} is {value:?}, which is not {expected}")]
-    Wrong {
-        /// Which.
-        name: &'static str,
-        /// What it is.
-        value: String,
-        /// What it should be.
-        expected: &'static str,
-    },
-}
+/// What numbers are of unless it is said.
+const SERVICE: &str = "mainstay-simulation";
+/// How long a worker waits for an answer of its peer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What all of them are told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +41,29 @@ pub struct ManagerSettings {
     pub linger: Duration,
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where its numbers are sent besides.
+    pub collector: Option<Collector>,
+}
+
+/// Somebody who takes numbers by OTLP, as OpenTelemetry's environment variables say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collector {
+    /// Where it is: `http://collector:4318`.
+    pub endpoint: String,
+    /// What the numbers are of.
+    pub resource: Vec<(String, String)>,
+}
+
+impl Collector {
+    fn read(environment: &Environment<impl Fn(&str) -> Option<String>>) -> Option<Self> {
+        let endpoint = environment.text("OTEL_EXPORTER_OTLP_ENDPOINT")?;
+        let service = environment.text("OTEL_SERVICE_NAME").unwrap_or_else(|| SERVICE.to_owned());
+        let mut resource = vec![("service.name".to_owned(), service)];
+        let others = environment.text("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+        let others = others.split(',').filter_map(|pair| pair.split_once('='));
+        resource.extend(others.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned())));
+        Some(Self { endpoint, resource })
+    }
 }
 
 /// What a worker is told.
@@ -78,79 +87,57 @@ pub struct WorkerSettings {
     pub timeout: Duration,
 }
 
-/// An environment.
-pub struct Environment<F>(pub F);
-
-impl<F: Fn(&str) -> Option<String>> Environment<F> {
-    fn text(&self, name: &'static str) -> Result<String, WrongEnvironment> {
-        (self.0)(name).filter(|value| !value.is_empty()).ok_or(WrongEnvironment::Missing(name))
-    }
-
-    fn number<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, WrongEnvironment> {
-        let value = self.text(name)?;
-        let expected = "a number that fits";
-        value.parse().map_err(|_| WrongEnvironment::Wrong { name, value, expected })
-    }
-
-    fn seconds(&self, name: &'static str) -> Result<Duration, WrongEnvironment> {
-        self.number(name).map(Duration::from_secs)
-    }
-
-    fn load(&self) -> Result<Load, WrongEnvironment> {
+impl Load {
+    fn read(environment: &Environment<impl Fn(&str) -> Option<String>>) -> Result<Self, WrongVariable> {
         let name = "SIMULATE_SCENARIO";
-        let value = self.text(name)?;
-        let scenario = serde_json::from_value(Value::String(value.clone()))
-            .map_err(|_| WrongEnvironment::Wrong { name, value, expected: "identity, peers or blocks" })?;
-        Ok(Load {
-            run: self.text("SIMULATE_RUN")?,
-            scenario,
-            users: self.number("SIMULATE_USERS")?,
-            run_time: self.seconds("SIMULATE_RUN_TIME_SECONDS")?,
+        let scenario = environment.word(name, "one of identity, peers, blocks")?;
+        Ok(Self {
+            run: environment.need_text("SIMULATE_RUN")?,
+            scenario: scenario.ok_or(WrongVariable::Missing(name))?,
+            users: environment.need("SIMULATE_USERS", "a number")?,
+            run_time: environment.need_seconds("SIMULATE_RUN_TIME_SECONDS")?,
         })
     }
+}
 
-    /// What a manager is told.
+impl ManagerSettings {
+    /// Reads the environment.
     ///
     /// # Errors
     /// If something is missing, or cannot be understood.
-    pub fn manager(&self) -> Result<ManagerSettings, WrongEnvironment> {
-        let ip = match self.text("POD_IP") {
-            Ok(_) => self.number::<IpAddr>("POD_IP")?,
-            Err(_) => Ipv4Addr::UNSPECIFIED.into(),
-        };
-        Ok(ManagerSettings {
-            load: self.load()?,
-            workers: self.number("SIMULATE_WORKERS")?,
-            start: self.seconds("SIMULATE_START_SECONDS")?,
-            grace: self.seconds("SIMULATE_GRACE_SECONDS")?,
-            linger: self.seconds("SIMULATE_LINGER_SECONDS")?,
-            address: SocketAddr::new(ip, self.number("SIMULATE_PORT")?),
+    pub fn read(environment: impl Fn(&str) -> Option<String>) -> Result<Self, WrongVariable> {
+        let environment = Environment::new(environment);
+        let ip = environment.value("POD_IP", "an IP address")?.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+        Ok(Self {
+            load: Load::read(&environment)?,
+            workers: environment.need("SIMULATE_WORKERS", "a number")?,
+            start: environment.need_seconds("SIMULATE_START_SECONDS")?,
+            grace: environment.need_seconds("SIMULATE_GRACE_SECONDS")?,
+            linger: environment.need_seconds("SIMULATE_LINGER_SECONDS")?,
+            address: SocketAddr::new(ip, environment.need("SIMULATE_PORT", "a port")?),
+            collector: Collector::read(&environment),
         })
     }
+}
 
-    /// What a worker is told. Paths are below `MAINSTAY_ROOT`, where there is one.
+impl WorkerSettings {
+    /// Reads the environment.
     ///
     /// # Errors
     /// If something is missing, or cannot be understood.
-    pub fn worker(&self) -> Result<WorkerSettings, WrongEnvironment> {
-        let path = self.text("SIMULATE_PEERS_PATH")?;
-        let peers_path = match self.text("MAINSTAY_ROOT") {
-            Ok(root) => PathBuf::from(root).join(path.trim_start_matches('/')),
-            Err(_) => path.into(),
-        };
-        let throttle = match self.text("SIMULATE_THROTTLE_REQUESTS") {
-            Ok(_) => Throttle::PerSecond(self.number("SIMULATE_THROTTLE_REQUESTS")?),
-            Err(_) => Throttle::None,
-        };
-        Ok(WorkerSettings {
-            load: self.load()?,
-            worker: self.number("SIMULATE_WORKER")?,
-            peer: self.text("SIMULATE_PEER")?,
-            manager: self.text("SIMULATE_MANAGER")?,
-            peers_path,
-            throttle,
-            seed: self.number("SIMULATE_SEED")?,
-            timeout: Duration::from_secs(5),
+    pub fn read(environment: impl Fn(&str) -> Option<String>) -> Result<Self, WrongVariable> {
+        let environment = Environment::new(environment);
+        let throttle = environment.value("SIMULATE_THROTTLE_REQUESTS", "a number of requests")?;
+        let path = "SIMULATE_PEERS_PATH";
+        Ok(Self {
+            load: Load::read(&environment)?,
+            worker: environment.need("SIMULATE_WORKER", "a number")?,
+            peer: environment.need_text("SIMULATE_PEER")?,
+            manager: environment.need_text("SIMULATE_MANAGER")?,
+            peers_path: environment.path(path).ok_or(WrongVariable::Missing(path))?,
+            throttle: throttle.map_or(Throttle::None, Throttle::PerSecond),
+            seed: environment.need("SIMULATE_SEED", "a number")?,
+            timeout: ANSWER_TIMEOUT,
         })
     }
 }

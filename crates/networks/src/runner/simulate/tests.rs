@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::settings::{Environment, Load, ManagerSettings, WorkerSettings};
+use super::settings::{Load, ManagerSettings, WorkerSettings};
 use super::{FAILED, manager, worker};
 use crate::config::Throttle;
 use crate::fetch::Fetch;
@@ -34,10 +34,8 @@ impl Rpc for Asks {
     fn identity<'a>(&'a self, peer: &'a Endpoint) -> BoxFuture<'a, Result<Identity, RpcError>> {
         Box::pin(async move {
             let url = format!("{}/api/v0/id", peer.url);
-            let answer = self
-                .0
-                .ask_well(Method::POST, &url, crate::fetch::Body::default(), (peer.timeout, 1000))
-                .await?;
+            let answer =
+                self.0.ask(&Method::POST, &url, &crate::fetch::Body::default(), (peer.timeout, 1000)).await?;
             let read: serde_json::Value =
                 serde_json::from_slice(&answer).map_err(|error| RpcError::Garbage(error.to_string()))?;
             Ok(Identity { peer_id: read["ID"].to_string(), addresses: Vec::new() })
@@ -141,6 +139,7 @@ impl Run {
             grace: Duration::from_secs(2),
             linger: Duration::from_secs(20),
             address,
+            collector: None,
         };
         let manager = tokio::spawn(manager::run_on(listener, settings, |_| {}));
         Self { manager, url: format!("http://{address}"), peers_path, load, servers, stored }
@@ -213,8 +212,8 @@ async fn a_peer_that_hangs_and_one_that_talks_nonsense_are_measured_beside_a_goo
     assert_eq!(oddly.failures.get(&FailureKind::Garbage), Some(&oddly.requests), "{oddly:?}");
     assert_eq!(report.latencies.count(), well.requests);
     let metrics = format!("{}/metrics", run.url);
-    let (_, text) =
-        Fetch::default().ask(Method::GET, &metrics, crate::fetch::Body::default(), LIMITS).await.unwrap();
+    let text =
+        Fetch::default().ask(&Method::GET, &metrics, &crate::fetch::Body::default(), LIMITS).await.unwrap();
     let text = String::from_utf8(text.to_vec()).unwrap();
     let line = format!("mainstay_simulation_requests_total {}", report.total.requests);
     assert!(text.contains(&line) && text.contains("kind=\"garbage\""), "{text}");
@@ -299,8 +298,8 @@ fn jobs_have_the_environment_that_programs_read() {
             Some(found["value"].as_str().unwrap_or("127.0.0.1").to_owned())
         }
     };
-    let manager = Environment(read(run.manager())).manager().unwrap();
-    let worker = Environment(read(run.worker(1, "http://127.0.0.1:1"))).worker().unwrap();
+    let manager = ManagerSettings::read(read(run.manager())).unwrap();
+    let worker = WorkerSettings::read(read(run.worker(1, "http://127.0.0.1:1"))).unwrap();
     expect![[r#"
         (
             ManagerSettings {
@@ -315,6 +314,7 @@ fn jobs_have_the_environment_that_programs_read() {
                 grace: 60s,
                 linger: 600s,
                 address: 127.0.0.1:5115,
+                collector: None,
             },
             WorkerSettings {
                 load: Load {
@@ -339,11 +339,11 @@ fn jobs_have_the_environment_that_programs_read() {
     let wrong = |name: &'static str, value: &'static str| {
         let whole = read(run.worker(1, "http://127.0.0.1:1"));
         let told = move |asked: &str| if asked == name { Some(value.to_owned()) } else { whole(asked) };
-        Environment(told).worker().unwrap_err().to_string()
+        WorkerSettings::read(told).unwrap_err().to_string()
     };
     assert_eq!(
         wrong("SIMULATE_SCENARIO", "dance"),
-        r#"SIMULATE_SCENARIO is "dance", which is not identity, peers or blocks"#
+        "SIMULATE_SCENARIO: `dance` is not one of identity, peers, blocks"
     );
     assert_eq!(wrong("SIMULATE_WORKER", ""), "SIMULATE_WORKER is not set");
 }

@@ -1,8 +1,11 @@
 //! The manager: waits for workers, has them begin together, and collects what they found.
 
 mod metrics;
+mod otlp;
 mod serve;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +15,7 @@ use tokio::time::Instant;
 
 use super::FAILED;
 use super::settings::ManagerSettings;
+use otlp::Export;
 use state::{Now, Run};
 
 /// A run, and who waits for it to change.
@@ -56,10 +60,16 @@ pub async fn run_on(listener: TcpListener, settings: ManagerSettings, tell: impl
     let run = Arc::new(Mutex::new(Run::new(settings.clone())));
     let shared = Shared { run, changed: Arc::default() };
     let server = serve::serve(listener, shared.clone());
-    let course = course(&settings, &shared, &tell);
-    tokio::pin!(course);
+    let export = settings.collector.clone().map(Export::to);
+    let sending = async {
+        match &export {
+            Some(export) => export.keep_sending(&shared, &tell).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
-        code = &mut course => code,
+        code = course(&settings, &shared, export.as_ref(), &tell) => code,
+        never = sending => match never {},
         failed = server => {
             let why = failed.err().map(|error| error.to_string()).unwrap_or_default();
             tell(&format!("cannot serve any longer: {why}"));
@@ -68,7 +78,12 @@ pub async fn run_on(listener: TcpListener, settings: ManagerSettings, tell: impl
     }
 }
 
-async fn course(settings: &ManagerSettings, shared: &Shared, tell: &impl Fn(&str)) -> u8 {
+async fn course(
+    settings: &ManagerSettings,
+    shared: &Shared,
+    export: Option<&Export>,
+    tell: &impl Fn(&str),
+) -> u8 {
     let expected = settings.workers;
     tell(&format!("run {}: waiting for {expected} workers", settings.load.run));
     if !shared.until(Instant::now() + settings.start, Run::is_complete).await {
@@ -89,6 +104,12 @@ async fn course(settings: &ManagerSettings, shared: &Shared, tell: &impl Fn(&str
     }
     let (requests, failed) = (report.total.requests, report.total.failed());
     tell(&format!("{requests} requests, {failed} of them failed; the report can be read"));
+    // The last numbers: nobody may be here to send them in a while.
+    if let Some(export) = export
+        && let Err(why) = export.send(shared).await
+    {
+        tell(&why);
+    }
     shared.until(Instant::now() + settings.linger, Run::is_dismissed).await;
     0
 }

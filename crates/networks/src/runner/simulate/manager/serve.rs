@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::Shared;
-use super::metrics;
+use super::metrics::{CONTENT_TYPE, Numbers};
 use super::state::Refused;
 use crate::runner::simulate::wire::{Block, Registration};
 use crate::simulation::report::WorkerReport;
@@ -71,8 +71,9 @@ async fn progress(State(shared): State<Shared>) -> Response {
 }
 
 async fn scrape(State(shared): State<Shared>) -> Response {
-    match metrics::render(&shared.run()) {
-        Ok(text) => ([("content-type", metrics::CONTENT_TYPE)], text).into_response(),
+    let numbers = Numbers::of(&shared.run());
+    match numbers.render() {
+        Ok(text) => ([("content-type", CONTENT_TYPE)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }

@@ -88,7 +88,7 @@ impl Blocks {
 
     async fn ask(&self, endpoint: &Endpoint, path: &str, body: Body) -> Result<Bytes, RpcError> {
         let limits = (endpoint.timeout, ANSWER_BYTES_MAX);
-        self.fetch.ask_well(Method::POST, &format!("{}{path}", endpoint.url), body, limits).await
+        self.fetch.ask(&Method::POST, &format!("{}{path}", endpoint.url), &body, limits).await
     }
 }
 

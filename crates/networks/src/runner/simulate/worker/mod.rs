@@ -112,22 +112,22 @@ pub(super) struct Manager {
 }
 
 impl Manager {
-    async fn ask(&self, method: Method, path: &str, body: Body) -> Result<Bytes, RpcError> {
+    async fn ask(&self, method: &Method, path: &str, body: &Body) -> Result<Bytes, RpcError> {
         let limits = (MANAGER_TIMEOUT, ANSWER_BYTES_MAX);
-        self.fetch.ask_well(method, &format!("{}{path}", self.url), body, limits).await
+        self.fetch.ask(method, &format!("{}{path}", self.url), body, limits).await
     }
 
     /// Tries again for a while, unless the manager refuses: all that is said to it may be said twice.
     async fn insist(
         &self,
         what: &'static str,
-        method: Method,
+        method: &Method,
         path: &str,
-        body: Body,
+        body: &Body,
     ) -> Result<Bytes, CannotWork> {
         let deadline = Instant::now() + MANAGER_PATIENCE;
         loop {
-            match self.ask(method.clone(), path, body.clone()).await {
+            match self.ask(method, path, body).await {
                 Ok(bytes) => return Ok(bytes),
                 Err(source) if matches!(source, RpcError::Refused { .. }) || Instant::now() >= deadline => {
                     return Err(CannotWork::Manager { what, manager: self.url.clone(), source });
@@ -138,12 +138,12 @@ impl Manager {
     }
 
     async fn post(&self, what: &'static str, path: &str, body: &impl Serialize) -> Result<(), CannotWork> {
-        self.insist(what, Method::POST, path, Body::json(body)).await.map(|_| ())
+        self.insist(what, &Method::POST, path, &Body::json(body)).await.map(|_| ())
     }
 
     async fn progress(&self) -> Result<Progress, CannotWork> {
         let what = "learn how far the run is";
-        let bytes = self.insist(what, Method::GET, "/progress", Body::default()).await?;
+        let bytes = self.insist(what, &Method::GET, "/progress", &Body::default()).await?;
         serde_json::from_slice(&bytes).map_err(|error| CannotWork::Manager {
             what,
             manager: self.url.clone(),
@@ -153,18 +153,18 @@ impl Manager {
 
     /// Says what was found so far. Whether it arrives matters little.
     pub(super) async fn hear(&self, report: &WorkerReport) {
-        let _ = self.ask(Method::POST, "/interim", Body::json(report)).await;
+        let _ = self.ask(&Method::POST, "/interim", &Body::json(report)).await;
     }
 
     /// Tells others of a block. If it does not arrive, they ask for others.
     pub(super) async fn announce(&self, block: &Block) {
-        let _ = self.ask(Method::POST, "/blocks", Body::json(block)).await;
+        let _ = self.ask(&Method::POST, "/blocks", &Body::json(block)).await;
     }
 
     /// Blocks that others have put; none if the manager does not answer.
     pub(super) async fn blocks(&self, worker: usize) -> Vec<Block> {
         let path = format!("/blocks/but-of/{worker}");
-        let answer = self.ask(Method::GET, &path, Body::default()).await.unwrap_or_default();
+        let answer = self.ask(&Method::GET, &path, &Body::default()).await.unwrap_or_default();
         serde_json::from_slice(&answer).unwrap_or_default()
     }
 }
