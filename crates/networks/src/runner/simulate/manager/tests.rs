@@ -12,6 +12,7 @@ use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::{NumberDataPoint, number_data_point};
 use tokio::net::TcpListener;
 
+use super::metrics::{FAILURES, LATENCY, PREFIX, REQUESTS, WORKERS};
 use super::run_on;
 use crate::kinds::Scenario;
 use crate::runner::simulate::settings::{Collector, Load, ManagerSettings};
@@ -154,7 +155,8 @@ async fn a_collector_gets_the_numbers_as_opentelemetry_has_them() {
         mainstay_simulation_workers gauge{state=expected} 1
         mainstay_simulation_workers gauge{state=registered} 1
         mainstay_simulation_workers gauge{state=reported} 1
-    "#]].assert_eq(&lines.concat());
+    "#]]
+    .assert_eq(&lines.concat());
 }
 
 #[tokio::test]
@@ -169,4 +171,18 @@ async fn a_collector_that_is_not_there_is_told_of_and_changes_nothing() {
         of_it.contains("numbers do not get to the collector") && of_it.contains("cannot be reached"),
         "{of_it}"
     );
+}
+
+#[test]
+fn the_documentation_lists_every_number() {
+    let docs = include_str!("../../../../../../docs/networks.md");
+    let numbers = [REQUESTS, FAILURES, LATENCY, WORKERS];
+    for (name, what) in numbers {
+        let is_it = |row: &&str| {
+            row.starts_with(&format!("| `{PREFIX}_{name}` |")) && row.ends_with(&format!("| {what} |"))
+        };
+        assert_eq!(docs.lines().filter(is_it).count(), 1, "{name}");
+    }
+    let rows = docs.lines().filter(|row| row.starts_with(&format!("| `{PREFIX}_")));
+    assert_eq!(rows.count(), numbers.len());
 }
