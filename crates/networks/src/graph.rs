@@ -9,6 +9,7 @@ use std::fmt;
 use serde_json::json;
 
 use crate::kinds::EdgesStatus;
+use crate::peers::Peer;
 
 /// How many of the missing connections a status names.
 const EXAMPLES: usize = 5;
@@ -134,6 +135,19 @@ pub fn compare(declared: &[Dial], observed: &Edges) -> Comparison {
         severed: Vec::new(),
         surplus: observed.difference(&wanted).cloned().collect(),
     }
+}
+
+/// The connections that there are among these peers, of what some of them tell: who it is, by name, and the ids it is connected to. One end is
+/// enough; strangers count for nothing.
+pub fn observed<'a>(peers: &[Peer], told: impl IntoIterator<Item = (&'a str, &'a [String])>) -> Edges {
+    let names: BTreeMap<&str, &str> =
+        peers.iter().map(|peer| (peer.peer_id.as_str(), peer.name.as_str())).collect();
+    let names = &names;
+    let edges = |(name, ids): (&'a str, &'a [String])| {
+        let others = ids.iter().filter_map(|id| names.get(id.as_str()));
+        others.filter_map(move |other| Edge::new(name, other))
+    };
+    told.into_iter().flat_map(edges).collect()
 }
 
 /// How many islands these peers are: 1 if all can reach each other, 0 if there are none.

@@ -12,7 +12,7 @@ use super::observe::{Answer, FRESH, Seen};
 use super::reason::{Reason, Unready};
 use super::tell::{self, Told};
 use crate::config::{Lifetime, NetworkConfig};
-use crate::graph::{self, Cut, Dial, Edge, Edges};
+use crate::graph::{self, Cut, Dial, Edges};
 use crate::kinds::{NetworkStatus, Repair, UnreadyPeer};
 use crate::peers::Peer;
 use crate::topology;
@@ -161,12 +161,9 @@ fn assemble(config: &NetworkConfig, seen: &[Seen]) -> Assembly {
             Ok(answer) => assembly.peers.push(peer(config, seen, answer)),
         }
     }
-    let names: BTreeMap<&str, &str> =
-        assembly.peers.iter().map(|peer| (peer.peer_id.as_str(), peer.name.as_str())).collect();
-    for (seen, answer) in answers(seen).filter(|(_, answer)| names.contains_key(answer.peer_id.as_str())) {
-        let known = answer.connections.iter().filter_map(|id| names.get(id.as_str()));
-        assembly.edges.extend(known.filter_map(|other| Edge::new(&seen.name, other)));
-    }
+    let told = answers(seen).filter(|(_, answer)| named[answer.peer_id.as_str()].len() == 1);
+    let told = told.map(|(seen, answer)| (seen.name.as_str(), answer.connections.as_slice()));
+    assembly.edges = graph::observed(&assembly.peers, told);
     assembly
 }
 

@@ -23,7 +23,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::graph::{Dial, Edge, Edges};
+use crate::graph::{self, Dial, Edges};
 use crate::peers::{self, Peer};
 use crate::rpc::{Endpoint, Rpc, RpcError, each};
 use crate::topology;
@@ -106,9 +106,10 @@ pub async fn connect(
     let mut attempts = Attempts::default();
     loop {
         let asked = ask_all(peers, rpc, timeout).await;
-        let observed = plan::observed(peers, &asked.told);
+        let told = asked.told.iter().map(|(name, ids)| (name.as_str(), ids.as_slice()));
+        let observed = graph::observed(peers, told);
         let already = before.get_or_insert_with(|| plan::present(declared, &observed));
-        let missing = plan::missing(declared, &observed);
+        let missing = graph::compare(declared, &observed).missing;
         let pause = attempts.pause();
         if missing.is_empty() || (attempts.any() && Instant::now() + pause >= deadline) {
             let present = plan::present(declared, &observed);

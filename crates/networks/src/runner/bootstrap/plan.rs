@@ -1,9 +1,9 @@
-//! What is missing, who dials it, and when it is tried again. Pure.
+//! Who dials what is missing, and when it is tried again. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Dial, Edge, Edges, Peer, RpcError};
+use super::{Dial, Edges, Peer, RpcError};
 use crate::rpc::multiaddr::Multiaddr;
 
 /// The wait after the first round; each further one is twice as long.
@@ -11,28 +11,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The longest wait.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// The connections that there are among these peers, of what each tells: ids by name. One end is enough; strangers count for nothing.
-pub(super) fn observed(peers: &[Peer], told: &BTreeMap<String, Vec<String>>) -> Edges {
-    let names: BTreeMap<&str, &str> =
-        peers.iter().map(|peer| (peer.peer_id.as_str(), peer.name.as_str())).collect();
-    let edges = |(name, ids): (&String, &Vec<String>)| {
-        let others = ids.iter().filter_map(|id| names.get(id.as_str()));
-        others.filter_map(|other| Edge::new(name, other)).collect::<Vec<_>>()
-    };
-    told.iter().flat_map(edges).collect()
-}
-
 /// Those of the declared connections that there are.
 pub(super) fn present(declared: &[Dial], observed: &Edges) -> Edges {
-    let edges = declared.iter().filter_map(|dial| Edge::new(&dial.from, &dial.to));
-    edges.filter(|edge| observed.contains(edge)).collect()
-}
-
-/// Those that there are not, each pair once.
-pub(super) fn missing(declared: &[Dial], observed: &Edges) -> Vec<Dial> {
-    let mut seen = observed.clone();
-    let is_new = |dial: &&Dial| Edge::new(&dial.from, &dial.to).is_some_and(|edge| seen.insert(edge));
-    declared.iter().filter(is_new).cloned().collect()
+    declared.iter().filter_map(Dial::edge).filter(|edge| observed.contains(edge)).collect()
 }
 
 /// The dials of each dialler, in the order in which they are declared.

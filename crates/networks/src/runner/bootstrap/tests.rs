@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::BootstrapConfig;
+use crate::graph::Edge;
 use crate::kinds::Adapter;
 use crate::rpc::multiaddr::Multiaddr;
 use crate::rpc::{Disturbance, Identity};
@@ -235,7 +236,7 @@ proptest! {
         };
         let (declared, there) = (within(&declared), within(&there));
         let edges = |pairs: &[(usize, usize)]| -> Edges {
-            dials(pairs).iter().filter_map(|dial| Edge::new(&dial.from, &dial.to)).collect()
+            dials(pairs).iter().filter_map(Dial::edge).collect()
         };
         let world = World { edges: Mutex::new(edges(&there)), failures, ..World::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
