@@ -3,7 +3,7 @@
 //! Who a peer is, is asked once for each run of it. What was answered a moment ago is not asked again, whatever else changes meanwhile:
 //! pods that come up one after the other do not make a thousand questions each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -95,7 +95,8 @@ pub async fn observe(
     pods: &[PeerPod],
     now: Timestamp,
 ) -> Vec<Seen> {
-    let seen = each(pods, AT_ONCE, |pod| look(rpc, memory, network, pod, now)).await;
+    let mut seen = each(pods, AT_ONCE, |pod| look(rpc, memory, network, pod, now)).await;
+    drop_connections_of_former_runs(memory, network, &mut seen);
     let answers = seen.iter().filter_map(|seen| {
         let answer = seen.answer.as_ref().ok()?;
         let run = &answer.asked.run;
@@ -116,6 +117,16 @@ async fn look(rpc: &dyn Rpc, memory: &Memory, network: &str, pod: &PeerPod, now:
         },
     };
     Seen { name: pod.name.clone(), group: pod.group, answer, is_fresh }
+}
+
+/// What was answered before a peer began anew tells of its former run's connections, which went with it.
+fn drop_connections_of_former_runs(memory: &Memory, network: &str, seen: &mut [Seen]) {
+    let answers = seen.iter().filter(|seen| seen.is_fresh).filter_map(|seen| seen.answer.as_ref().ok());
+    let new = answers.filter(|answer| memory.recall(network, &answer.asked.run).is_none());
+    let new: BTreeSet<String> = new.map(|answer| answer.peer_id.clone()).collect();
+    for answer in seen.iter_mut().filter(|seen| !seen.is_fresh).filter_map(|seen| seen.answer.as_mut().ok()) {
+        answer.connections.retain(|id| !new.contains(id));
+    }
 }
 
 /// A clock that was set back makes nothing last longer.

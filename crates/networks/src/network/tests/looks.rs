@@ -103,3 +103,20 @@ async fn a_look_at_a_peer_that_is_known_costs_one_call() {
     assert!(look("second", 5).await);
     assert_eq!(crowd.counted(), (2, 4));
 }
+
+#[tokio::test]
+async fn connections_of_a_peer_that_began_anew_are_not_remembered_of_others() {
+    let (crowd, memory) = (Crowd::default(), Memory::default());
+    let look = async |run: &str, second: i64| {
+        let mut anew = pod(4);
+        anew.standing.as_mut().unwrap().run = run.into();
+        let seen = observe(&crowd, &memory, "uid", &[pod(5), anew], at(second)).await;
+        (seen[0].is_fresh, seen[0].answer.as_ref().unwrap().connections.clone())
+    };
+    assert_eq!(look("first", 0).await, (true, vec!["QmOther".to_owned()]));
+    assert_eq!(look("first", 0).await, (false, vec!["QmOther".to_owned()]));
+    assert_eq!(look("second", 0).await, (false, vec![]));
+    // It stays so until the other one is asked again.
+    assert_eq!(look("second", 0).await, (false, vec![]));
+    assert_eq!(look("second", 10).await, (true, vec!["QmOther".to_owned()]));
+}
