@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
 use kube::ResourceExt as _;
 
 use super::reason::Unready;
@@ -14,6 +14,9 @@ use crate::rpc::Endpoint;
 
 /// Containers of a cluster on one machine. Their pods are processes at loopback addresses, or simulated at others.
 const LOCAL_CONTAINER: &str = "mainstay://";
+
+/// So much is told of what a node says of a container: it may say it of thousands of peers, and the status holds all of that.
+const TOLD_CHARS_MAX: usize = 160;
 
 /// A pod that is a peer, or will be.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +62,24 @@ pub fn peer_pods(pods: &[Pod], config: &NetworkConfig, asks_simulated: bool) -> 
     found.into_iter().map(|(_, pod)| pod).collect()
 }
 
+/// What holds a container up, in the words of its node. For one that ends again and again they are about the next attempt, and its last end tells more.
+fn held_up(container: &ContainerStatus) -> Option<String> {
+    let state = container.state.as_ref()?;
+    let ended = |ended: &ContainerStateTerminated| format!("it ended with code {}", ended.exit_code);
+    let (reason, more) = match (&state.waiting, &state.terminated) {
+        (Some(waiting), _) => {
+            let last = container.last_state.as_ref().and_then(|last| last.terminated.as_ref());
+            (waiting.reason.clone()?, last.map(ended).or_else(|| waiting.message.clone()))
+        }
+        (None, Some(last)) => (last.reason.clone()?, Some(ended(last))),
+        (None, None) => return None,
+    };
+    let more = more.filter(|more| !more.is_empty()).unwrap_or_default();
+    let told: String = more.chars().take(TOLD_CHARS_MAX).collect();
+    let rest = if told.len() < more.len() { "…" } else { "" };
+    Some(if told.is_empty() { reason } else { format!("{reason}: {told}{rest}") })
+}
+
 fn standing(pod: &Pod, config: &NetworkConfig, group: usize, asks_simulated: bool) -> Result<Asked, Unready> {
     if pod.metadata.deletion_timestamp.is_some() {
         return Err(Unready::PodTerminating);
@@ -68,12 +89,13 @@ fn standing(pod: &Pod, config: &NetworkConfig, group: usize, asks_simulated: boo
     let conditions = status.conditions.unwrap_or_default();
     let condition = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
     if condition("Ready").is_none_or(|ready| ready.status != "True") {
-        let containers = status.container_statuses.unwrap_or_default();
-        let why = containers.iter().find_map(|container| {
-            let state = container.state.as_ref()?;
-            let waiting = state.waiting.as_ref().and_then(|waiting| waiting.reason.clone());
-            waiting.or_else(|| state.terminated.as_ref().and_then(|ended| ended.reason.clone()))
-        });
+        let (steps, containers) = (status.init_container_statuses, status.container_statuses);
+        let has_ended_well = |step: &&ContainerStatus| {
+            let ended = step.state.as_ref().and_then(|state| state.terminated.as_ref());
+            ended.is_some_and(|ended| ended.exit_code == 0)
+        };
+        let steps = steps.iter().flatten().filter(|step| !has_ended_well(step));
+        let why = steps.chain(containers.iter().flatten()).find_map(held_up);
         let unscheduled = condition("PodScheduled").filter(|scheduled| scheduled.status == "False");
         let why = why.or_else(|| unscheduled.and_then(|scheduled| scheduled.message.clone()));
         let why = why.unwrap_or_default();

@@ -86,3 +86,40 @@ fn a_pod_that_no_group_made_is_no_peer() {
     foreign.metadata.owner_references = None;
     assert!(shown(&[foreign], true).is_empty());
 }
+
+#[test]
+fn what_holds_a_pod_up_is_told_in_the_words_of_its_node() {
+    let check = |statuses: Value, expected: &str| {
+        let mut status = json!({"phase": "Pending"});
+        status.as_object_mut().unwrap().extend(statuses.as_object().unwrap().clone());
+        let found = peer_pods(&[pod("peers-0-0", "peers-0", &status)], &config(&json!({})), false);
+        assert_eq!(found[0].standing.as_ref().unwrap_err().to_string(), expected);
+    };
+    let container = |state: Value, last: Value| json!([{"name": "c", "image": "i", "imageID": "i", "ready": false, "restartCount": 0, "state": state, "lastState": last}]);
+    let waiting = |reason: &str, message: &str| json!({"waiting": {"reason": reason, "message": message}});
+    let ended = |reason: &str, code: i32| json!({"terminated": {"reason": reason, "exitCode": code}});
+    check(json!({}), "its pod does not run yet");
+    let creating = container(json!({"waiting": {"reason": "ContainerCreating"}}), json!({}));
+    check(json!({"containerStatuses": creating}), "its pod does not run yet: ContainerCreating");
+    check(
+        json!({"containerStatuses": container(waiting("RunContainerError", "no such program"), json!({}))}),
+        "its pod does not run yet: RunContainerError: no such program",
+    );
+    check(
+        json!({"containerStatuses": container(waiting("CrashLoopBackOff", "back-off 10s"), ended("Error", 2))}),
+        "its pod does not run yet: CrashLoopBackOff: it ended with code 2",
+    );
+    check(
+        json!({"containerStatuses": container(waiting("ErrImagePull", &"é".repeat(161)), json!({}))}),
+        &format!("its pod does not run yet: ErrImagePull: {}…", "é".repeat(160)),
+    );
+    // A step before the peer that failed is why, and one that is done is not.
+    let initializing = container(waiting("PodInitializing", ""), json!({}));
+    for (step, why) in [
+        (ended("Error", 3), "its pod does not run yet: Error: it ended with code 3"),
+        (ended("Completed", 0), "its pod does not run yet: PodInitializing"),
+    ] {
+        let steps = container(step, json!({}));
+        check(json!({"initContainerStatuses": steps, "containerStatuses": initializing}), why);
+    }
+}
