@@ -191,18 +191,20 @@ fn outcomes_told(outcomes: &[Outcome]) -> Vec<Event> {
         outcomes.iter().partition(|outcome| outcome.result.is_ok());
     let mut events = Vec::new();
     if let Some(first) = done.first() {
-        let note =
-            format!("dialled {} missing connections: {} > {}", done.len(), first.dial.from, first.dial.to);
-        let note = if done.len() > 1 { format!("{note}, …") } else { note };
+        let first = format!("{} > {}", first.dial.from, first.dial.to);
+        let note = match done.len() {
+            1 => format!("dialled a missing connection: {first}"),
+            several => format!("dialled {several} missing connections: {first}, …"),
+        };
         events.push(Event::normal("EdgesRepaired", &note));
     }
     if let Some((first, Err(error))) = failed.first().map(|first| (first, &first.result)) {
-        let note = format!(
-            "{} connections could not be dialled: {} > {}: {error}",
-            failed.len(),
-            first.dial.from,
-            first.dial.to
-        );
+        let number = match failed.len() {
+            1 => "a connection".to_owned(),
+            several => format!("{several} connections"),
+        };
+        let Dial { from, to } = &first.dial;
+        let note = format!("{number} could not be dialled: {from} > {to}: {error}");
         events.push(Event::warning("RepairFailed", &note));
     }
     events

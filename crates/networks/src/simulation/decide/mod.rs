@@ -199,7 +199,7 @@ fn renew(situation: &Situation<'_>) -> Decision {
     match situation.network {
         NetworkState::Missing => {
             let message =
-                "a simulation is in the namespace of a network, network-NAME, and there is none of that name";
+                "this namespace is no network's: a simulation is made in that of its network, network-NAME";
             Decision::new(pending, Reason::NetworkMissing, message, Desired::Nothing)
         }
         NetworkState::NotReady(why, _) => {

@@ -191,7 +191,7 @@ fn a_simulation_says_what_it_waits_for() {
     story.peers = peers;
     assert!(story.look().status_first);
     story.check(&expect![[r#"
-          0.0 Pending Nothing - NetworkMissing: a simulation is in the namespace of a network, network-NAME, and there is none of that name
+          0.0 Pending Nothing - NetworkMissing: this namespace is no network's: a simulation is made in that of its network, network-NAME
           0.0 Pending Nothing - NetworkNotReady: the network is not ready: Assembling: 1 of 2 peers answer
           0.0 Pending Nothing - NoPeers: no peer is told in peers.json
           0.0 Starting Load(None) - StartingManager: a manager is started for 2 workers
