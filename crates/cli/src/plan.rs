@@ -63,7 +63,9 @@ pub(crate) async fn of(
         Format::Name => render::names(&planned),
         Format::Table => render::text(&planned, Paint::of_stdout()),
     })?;
-    say(&render::summary(&planned, system.name));
+    let is_namespaced = parents.iter().any(|parent| parent.kind.scope() == Scope::Namespaced);
+    let is_within = is_namespaced && objects.namespace(&cluster).is_some();
+    say(&render::summary(&planned, system.name, is_within));
     Ok(render::code(&planned))
 }
 

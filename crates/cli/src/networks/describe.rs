@@ -9,7 +9,8 @@ use crate::output::{
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use mainstay_networks::config::{BootstrapConfig, NetworkConfig};
-use mainstay_networks::kinds::{Network, NetworkStatus, Simulation};
+use mainstay_networks::kinds::{Method, Network, NetworkStatus, Simulation};
+use mainstay_networks::network::reason::Unready;
 use serde_json::{Value, json as object};
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -48,13 +49,26 @@ pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
         Format::Table | Format::Name => text(&described, Timestamp::now(), Paint::of_stdout()),
     })?;
     if options.output == Format::Table {
-        say(&format!(
-            "next: mainstay networks topology {0}, or kubectl get all -n {1}\n",
-            options.name,
-            NetworkConfig::namespace(&options.name)
-        ));
+        say(&next(&options.name, &described.network));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What helps: for a peer in trouble its pod, and otherwise all there is.
+fn next(name: &str, network: &Network) -> String {
+    let namespace = NetworkConfig::namespace(name);
+    let unready = network.status.as_ref().and_then(|status| status.unready.first());
+    match unready {
+        Some(peer) if peer.reason == Unready::Simulated.reason() => {
+            "next: name an image that is a program of this machine; mainstay up --rules FILE says which are\n"
+                .to_owned()
+        }
+        Some(peer) => format!(
+            "next: kubectl describe pod -n {namespace} {0}, or kubectl logs -n {namespace} {0}\n",
+            peer.name
+        ),
+        None => format!("next: mainstay networks topology {name}, or kubectl get all -n {namespace}\n"),
+    }
 }
 
 async fn look(cluster: &Cluster, name: &str) -> Result<Described, Failure> {
@@ -97,15 +111,8 @@ fn facts(network: &Network, status: &NetworkStatus, now: Timestamp) -> Vec<(&'st
         ("peers", format!("{} of {} answer", status.ready_replicas, network.spec.replicas)),
     ];
     let bootstrap = BootstrapConfig::from(network.spec.bootstrap.clone());
-    let method = serde_json::to_value(bootstrap.method).unwrap_or_default();
-    facts.push((
-        "topology",
-        if bootstrap.enabled {
-            format!("{}, n {}, seed {}", method.as_str().unwrap_or_default(), bootstrap.n, bootstrap.seed)
-        } else {
-            "none is declared".to_owned()
-        },
-    ));
+    let topology = if bootstrap.enabled { declared(&bootstrap) } else { "none is declared".to_owned() };
+    facts.push(("topology", topology));
     if let Some(edges) = &status.edges {
         let mut line = format!("{} declared, {} there", edges.desired, edges.observed);
         if edges.missing > 0 {
@@ -123,6 +130,19 @@ fn facts(network: &Network, status: &NetworkStatus, now: Timestamp) -> Vec<(&'st
         facts.push(("expires", format!("{} ({})", list::expires(at.0, now), at.0)));
     }
     facts
+}
+
+/// How peers shall be connected, with what that depends on.
+fn declared(bootstrap: &BootstrapConfig) -> String {
+    let method = object!(bootstrap.method);
+    let mut text = method.as_str().unwrap_or_default().to_owned();
+    if !matches!(bootstrap.method, Method::Full | Method::Star | Method::Explicit) {
+        let _ = write!(text, ", n {}", bootstrap.n);
+    }
+    if matches!(bootstrap.method, Method::Random | Method::SmallWorld) {
+        let _ = write!(text, ", seed {}", bootstrap.seed);
+    }
+    text
 }
 
 fn peers(status: &NetworkStatus, paint: Paint) -> String {

@@ -1,6 +1,6 @@
 //! `mainstay networks simulations`: how they stand, and what they found.
 
-use super::find;
+use super::{find, list};
 use crate::cluster::{Cluster, Connection};
 use crate::failure::Failure;
 use crate::output::{
@@ -8,7 +8,7 @@ use crate::output::{
 };
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use mainstay_networks::config::NetworkConfig;
+use mainstay_networks::config::{NetworkConfig, SimulationConfig, Throttle};
 use mainstay_networks::kinds::{Simulation, SimulationStatus, Verdict};
 use mainstay_networks::simulation::report::{PeerReport, REPORT_KEY, Report};
 use serde_json::json as object;
@@ -62,7 +62,7 @@ struct Place {
 /// Does what is asked.
 pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
     match &options.verb {
-        Verb::List(options) => list(options).await,
+        Verb::List(options) => show_all(options).await,
         Verb::Report(options) => report(options).await,
     }
 }
@@ -72,7 +72,7 @@ async fn found(cluster: &Cluster, place: &Place) -> Result<Vec<Simulation>, Fail
     find::simulations(cluster, namespace.as_deref()).await
 }
 
-async fn list(options: &ListOptions) -> Result<ExitCode, Failure> {
+async fn show_all(options: &ListOptions) -> Result<ExitCode, Failure> {
     let cluster = options.place.connection.open().await?;
     let simulations = patiently("reading the cluster", found(&cluster, &options.place)).await?;
     print(&match options.output {
@@ -82,9 +82,29 @@ async fn list(options: &ListOptions) -> Result<ExitCode, Failure> {
         Format::Table => table(&simulations, true, Timestamp::now(), Paint::of_stdout()),
     })?;
     if options.output == Format::Table {
-        say(&format!("{}\n", count(simulations.len(), "simulation")));
+        say(&summary(&simulations, options.place.network.is_some()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many there are, and what is useful next: to look at one that did not pass, if there is one.
+fn summary(simulations: &[Simulation], is_of_network: bool) -> String {
+    let verdict = |one: &Simulation| one.status.as_ref().and_then(|status| status.verdict);
+    let first = simulations.iter().find(|one| verdict(one) != Some(Verdict::Passed)).or(simulations.first());
+    let Some(first) = first else {
+        let here = if is_of_network { " of this network" } else { "" };
+        return format!("there are no simulations{here}\nnext: mainstay up --demo shows one\n");
+    };
+    let network = network_of(first).map_or_else(String::new, |network| format!(" --network {network}"));
+    let next = format!("mainstay networks simulations report {}{network}", first.name_any());
+    format!("{}\nnext: {next}\n", count(simulations.len(), "simulation"))
+}
+
+/// The network whose namespace a simulation is in, if it is in one of a network.
+fn network_of(simulation: &Simulation) -> Option<String> {
+    let namespace = simulation.namespace()?;
+    let network = namespace.strip_prefix(&NetworkConfig::namespace(""))?;
+    Some(network.to_owned())
 }
 
 /// As kubectl names them, a line each.
@@ -108,7 +128,7 @@ pub(super) fn table(
         let status = simulation.status.as_ref().unwrap_or(&new);
         let namespace = simulation.namespace().filter(|_| with_namespace).unwrap_or_default();
         let scenario = object!(simulation.spec.scenario);
-        let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready");
+        let ready = list::ready(&status.conditions);
         table.row([
             namespace.into(),
             simulation.name_any().into(),
@@ -140,7 +160,7 @@ async fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {
         Format::Json => json(&data())?,
         Format::Yaml => yaml(&data())?,
         Format::Table | Format::Name => {
-            text(&simulation.name_any(), &status, report.as_ref(), Paint::of_stdout())
+            text(&simulation, &status, report.as_ref(), Timestamp::now(), Paint::of_stdout())
         }
     })?;
     Ok(u8::from(status.verdict != Some(Verdict::Passed)).into())
@@ -176,16 +196,17 @@ async fn look(cluster: &Cluster, options: &ReportOptions) -> Result<(Simulation,
     Ok((simulation, held.and_then(|text| serde_json::from_str(&text).ok())))
 }
 
-fn text(name: &str, status: &SimulationStatus, report: Option<&Report>, paint: Paint) -> String {
-    let mut text = format!("{}\n\n", paint.paint(Tone::Strong, &format!("Simulation {name}")));
-    let told = match status.verdict {
-        Some(Verdict::Passed) => paint.paint(Tone::Good, "Passed"),
-        Some(Verdict::Failed) => paint.paint(Tone::Bad, "Failed"),
-        None => format!("none yet: it is {:?}", status.phase),
-    };
-    let _ = writeln!(text, "{}{told}", paint.paint(Tone::Quiet, "verdict     "));
-    if let (Some(from), Some(to)) = (&status.started_at, &status.finished_at) {
-        let _ = writeln!(text, "{}{}", paint.paint(Tone::Quiet, "took        "), age(from.0, to.0));
+fn text(
+    simulation: &Simulation,
+    status: &SimulationStatus,
+    report: Option<&Report>,
+    now: Timestamp,
+    paint: Paint,
+) -> String {
+    let title = format!("Simulation {}", simulation.name_any());
+    let mut text = format!("{}\n\n", paint.paint(Tone::Strong, &title));
+    for (label, line) in facts(simulation, status, now, paint) {
+        let _ = writeln!(text, "{}{line}", paint.paint(Tone::Quiet, &format!("{label:<12}")));
     }
     for part in [criteria(status, paint), faults(status, paint), peers(report, paint)] {
         if !part.is_empty() {
@@ -193,6 +214,39 @@ fn text(name: &str, status: &SimulationStatus, report: Option<&Report>, paint: P
         }
     }
     text
+}
+
+/// What can be said in a line each.
+fn facts(
+    simulation: &Simulation,
+    status: &SimulationStatus,
+    now: Timestamp,
+    paint: Paint,
+) -> Vec<(&'static str, String)> {
+    let told = match status.verdict {
+        Some(Verdict::Passed) => paint.paint(Tone::Good, "Passed"),
+        Some(Verdict::Failed) => paint.paint(Tone::Bad, "Failed"),
+        None => format!("none, it is {:?}", status.phase),
+    };
+    let mut facts = vec![("verdict", told)];
+    let why = list::ready(&status.conditions).map(|ready| ready.message.clone());
+    facts.extend(why.map(|why| ("why", why)));
+    facts.push(("network", network_of(simulation).unwrap_or_else(|| "none".to_owned())));
+    let config = SimulationConfig::from(simulation.spec.clone());
+    let scenario = object!(config.scenario);
+    let (users, seconds) = (count(config.users.unsigned_abs() as usize, "user"), config.run_time_seconds);
+    let most = match config.throttle_requests {
+        Throttle::None => String::new(),
+        Throttle::PerSecond(most) => format!(", at most {most} requests a second to each"),
+    };
+    let scenario = scenario.as_str().unwrap_or_default();
+    facts.push(("load", format!("{scenario}, {users} for each peer, for {seconds} s{most}")));
+    match (&status.started_at, &status.finished_at) {
+        (Some(from), Some(to)) => facts.push(("took", age(from.0, to.0))),
+        (Some(from), None) => facts.push(("begun", format!("{} ago", age(from.0, now)))),
+        _ => {}
+    }
+    facts
 }
 
 fn criteria(status: &SimulationStatus, paint: Paint) -> String {

@@ -50,7 +50,7 @@ pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
         Format::Table => table(&seen, Paint::of_stdout()),
         Format::Svg => drawing().svg(),
         Format::Dot => drawing().dot(),
-        Format::Json => drawing().json(),
+        Format::Json => drawing().json() + "\n",
     })?;
     let compared = graph::compare(&seen.declared, &seen.observed);
     if options.output == Format::Table {
@@ -67,15 +67,18 @@ async fn look(cluster: &Cluster, name: &str) -> Result<Topology, Failure> {
     let peers: Vec<String> = status.peers.into_iter().map(|peer| peer.name).collect();
     let BootstrapConfig { enabled, .. } = config.bootstrap;
     let declared = if enabled { topology::declared(&config.bootstrap, &peers) } else { Vec::new() };
-    let observed = graph::read(&edges.unwrap_or_default());
+    let mut observed = graph::read(&edges.unwrap_or_default());
+    // It is written before the status is: what is told has to be of one moment as far as it can.
+    observed
+        .retain(|edge| <[&str; 2]>::from(edge.ends()).iter().all(|end| peers.iter().any(|peer| peer == end)));
     Ok(Topology { name: name.to_owned(), peers, unready: status.unready, declared, observed })
 }
 
 fn table(seen: &Topology, paint: Paint) -> String {
-    if seen.peers.is_empty() {
+    if seen.peers.is_empty() && seen.unready.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(["PEER", "CONNECTED", "DIALS", "MISSING"]);
+    let mut table = Table::new(["PEER", "CONNECTED", "DIALS", "MISSING", "WHY"]);
     for peer in &seen.peers {
         let connected =
             seen.observed.iter().filter(|edge| <[&str; 2]>::from(edge.ends()).contains(&peer.as_str()));
@@ -88,12 +91,20 @@ fn table(seen: &Topology, paint: Paint) -> String {
             connected.count().to_string().into(),
             dials.join(" ").into(),
             Cell::new(missing.join(" "), Tone::Bad),
+            "".into(),
         ]);
+    }
+    for UnreadyPeer { name, reason, .. } in &seen.unready {
+        let why = Cell::new(format!("does not answer: {reason}"), Tone::Bad);
+        table.row([name.clone().into(), "".into(), "".into(), "".into(), why]);
     }
     table.render(paint)
 }
 
 fn summary(seen: &Topology, missing: usize) -> String {
+    if seen.peers.is_empty() {
+        return format!("no peer answers yet\nnext: mainstay networks describe {}\n", seen.name);
+    }
     let islands = graph::components(&seen.peers, &seen.observed);
     let (declared, there, name) = (seen.declared.len(), seen.observed.len(), &seen.name);
     format!(

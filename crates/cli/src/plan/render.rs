@@ -80,21 +80,25 @@ pub(super) fn names(planned: &[Planned]) -> String {
 }
 
 /// What it comes to, and what is useful next.
-pub(super) fn summary(planned: &[Planned], system: &str) -> String {
+pub(super) fn summary(planned: &[Planned], system: &str, is_within_namespace: bool) -> String {
     if planned.is_empty() {
-        return format!(
-            "there is nothing to plan for: {system} has no objects here\nnext: -A looks in all namespaces\n"
-        );
+        let next = if is_within_namespace { "next: -A looks in all namespaces\n" } else { "" };
+        return format!("there is nothing to plan for: {system} has no objects here\n{next}");
     }
     let plans = || planned.iter().filter_map(|planned| planned.plan.as_ref().ok());
     let writes: usize = plans().map(|plan| plan.steps.len()).sum();
+    let effects: usize = plans().map(|plan| plan.effects.len()).sum();
     let failed = planned.len() - plans().count();
-    let mut text = format!("{} for {}", count(writes, "write"), count(planned.len(), "object"));
+    let mut text = count(writes, "write");
+    if effects > 0 {
+        let _ = write!(text, " and {} outside the cluster", count(effects, "effect"));
+    }
+    let _ = write!(text, " for {}", count(planned.len(), "object"));
     if failed > 0 {
         let _ = write!(text, ", {failed} could not be planned");
     }
     text.push_str("; nothing was written\n");
-    if writes > 0 {
+    if writes + effects > 0 {
         let _ = writeln!(text, "next: mainstay run {system} carries it out");
     }
     text
