@@ -24,6 +24,8 @@ pub struct Change {
 
 /// Longest text of a value in a line, in characters.
 const VALUE_CHARS_MAX: usize = 60;
+/// As much is shown of what two long values share right before they differ.
+const LEAD_CHARS: usize = 20;
 
 const REDACTED: &str = "(redacted)";
 
@@ -69,35 +71,54 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
         match (&self.from, &self.to) {
-            (Some(from), Some(to)) => write!(f, "{path}: {} → {}", Shown(from), Shown(to)),
-            (None, Some(to)) => write!(f, "{path}: added {}", Shown(to)),
-            (Some(from), None) => write!(f, "{path}: removed, was {}", Shown(from)),
+            (Some(from), Some(to)) => {
+                let (from, to) = shown_apart(from, to);
+                write!(f, "{path}: {from} → {to}")
+            }
+            (None, Some(to)) => write!(f, "{path}: added {}", shown(to, 0)),
+            (Some(from), None) => write!(f, "{path}: removed, was {}", shown(from, 0)),
             (None, None) => write!(f, "{path}: absent"),
         }
     }
 }
 
-/// The beginning of a value's text. Only as much of the value is looked at as is shown.
-struct Shown<'a>(&'a Value);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.as_str() == Some(REDACTED) {
-            return f.write_str(REDACTED);
-        }
-        let mut text = String::new();
-        let mut left = VALUE_CHARS_MAX;
-        let whole = canonical::write(self.0, &mut |part| {
-            for character in part.chars() {
-                if left == 0 {
-                    return Err(());
-                }
-                text.push(character);
-                left -= 1;
-            }
-            Ok(())
-        });
-        f.write_str(&text)?;
-        f.write_str(if whole.is_ok() { "" } else { "…" })
+/// Two values so that one sees how they differ: from their beginnings, or, if these are the same, from shortly before the difference.
+fn shown_apart(from: &Value, to: &Value) -> (String, String) {
+    let beginnings = (shown(from, 0), shown(to, 0));
+    if beginnings.0 != beginnings.1 || beginnings.0 == REDACTED {
+        return beginnings;
     }
+    let (whole_from, whole_to) = (canonical::text(from), canonical::text(to));
+    // An item that is there twice differs from itself.
+    if whole_from == whole_to {
+        return beginnings;
+    }
+    let same = whole_from.chars().zip(whole_to.chars()).take_while(|(one, other)| one == other).count();
+    let skipped = same.saturating_sub(LEAD_CHARS);
+    (shown(from, skipped), shown(to, skipped))
+}
+
+/// A part of a value's text, after so many characters. No more of the value is looked at than that.
+fn shown(value: &Value, skipped: usize) -> String {
+    if value.as_str() == Some(REDACTED) {
+        return REDACTED.to_owned();
+    }
+    let mut text = String::from(if skipped > 0 { "…" } else { "" });
+    let mut place = 0;
+    let whole = canonical::write(value, &mut |part| {
+        for character in part.chars() {
+            if place == skipped + VALUE_CHARS_MAX {
+                return Err(());
+            }
+            if place >= skipped {
+                text.push(character);
+            }
+            place += 1;
+        }
+        Ok(())
+    });
+    if whole.is_err() {
+        text.push('…');
+    }
+    text
 }

@@ -70,6 +70,16 @@ fn a_change_is_one_line() {
 }
 
 #[test]
+fn long_values_that_begin_alike_are_shown_where_they_differ() {
+    let page = |end: &str| json!(format!("{}{end}", "é".repeat(100)));
+    let lead = "é".repeat(20);
+    assert_eq!(
+        change("data.page", page("one"), page("two")).to_string(),
+        format!(r#"data.page: …{lead}one" → …{lead}two""#)
+    );
+}
+
+#[test]
 fn changes_can_be_stored() {
     let stored = serde_json::to_value(change("spec.paused", Value::Null, json!(true))).unwrap();
     assert_eq!(stored, json!({"path": "spec.paused", "to": true}));
