@@ -244,12 +244,24 @@ impl Tagged {
     }
 }
 
-/// The document of built-in kinds only, which is the same for all servers of the process: made once.
-fn builtin_document(group: &str, version: &str, make: impl FnOnce() -> Tagged) -> Tagged {
+/// How many documents a process keeps.
+const DOCUMENTS_MAX: usize = 128;
+
+/// A document, made once for all servers of the process that have the same. `hash` tells apart those of one path.
+fn known_document(path: String, hash: String, make: impl FnOnce() -> Tagged) -> Tagged {
     static KNOWN: Mutex<BTreeMap<(String, String), Tagged>> = Mutex::new(BTreeMap::new());
-    let key = (group.to_owned(), version.to_owned());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.entry(key).or_insert_with(make).clone()
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (path, hash);
+    if let Some(document) = known().get(&key) {
+        return document.clone();
+    }
+    let document = make();
+    let mut known = known();
+    // Definitions that change all the time leave documents behind that nobody asks for again.
+    if known.len() >= DOCUMENTS_MAX {
+        known.clear();
+    }
+    known.entry(key).or_insert(document).clone()
 }
 
 /// `/`: what there is to ask for.
@@ -289,7 +301,10 @@ fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Respons
         let custom = kinds.iter().find(|kind| {
             kind.group == resource.group && kind.version == resource.version && kind.plural == resource.plural
         });
-        custom.and_then(|kind| kind.custom()).map_or_else(String::new, |custom| custom.open_api.to_string())
+        let custom = custom.and_then(|kind| Some((&kind.list_kind, kind.custom()?)));
+        custom.map_or_else(String::new, |(list_kind, custom)| {
+            format!("{}\n{list_kind}\n{:?}", custom.open_api, custom.selectable)
+        })
     };
     let wanted = match parts {
         [] => {
@@ -313,11 +328,9 @@ fn openapi(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Respons
         let document = openapi::document(group, version, resources, |name| definition(&kinds, name));
         Tagged::new(document.to_string().into())
     };
-    let document = if resources.iter().any(|resource| resource.custom) {
-        make()
-    } else {
-        builtin_document(group, version, make)
-    };
+    let is_custom = resources.iter().any(|resource| resource.custom);
+    let hash = if is_custom { openapi::document_hash(resources, revision) } else { String::new() };
+    let document = known_document(openapi::document_path(group, version), hash, make);
     let mut response = document.answer("application/json", request);
     if request.uri().query().is_some_and(|query| query.contains("hash=")) {
         let immutable = HeaderValue::from_static("public, immutable");

@@ -1,4 +1,4 @@
-//! Documents of built-in kinds are made once for all servers of a process; those with custom kinds are a server's own.
+//! Documents are made once for all servers of a process that have the same kinds, and each server shows its own.
 
 use crate::{request, succeed};
 use http_body_util::BodyExt as _;
@@ -70,6 +70,30 @@ async fn custom_kind_in_a_group_of_its_own_is_shown_at_once_and_only_by_its_serv
     let (second, other_tag) = document(&server, path).await;
     assert!(second.contains("com.example.v1.Paint\"") && second.contains("com.example.v1.Brush\""));
     assert_ne!(tag, other_tag);
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_whose_kinds_of_one_name_differ_each_show_their_own() {
+    let (server, other) = (ApiServer::builder().build().unwrap(), ApiServer::builder().build().unwrap());
+    define(&server, "example.com", "lamps", "Lamp").await;
+    define(&other, "example.com", "lamps", "Lamp").await;
+    let path = "/openapi/v3/apis/example.com/v1";
+    let usual = document(&other, path).await;
+    assert_eq!(document(&server, path).await, usual);
+    let index = async |server| {
+        let index = succeed(server, "GET", "/openapi/v3", Value::Null).await;
+        index["paths"]["apis/example.com/v1"].to_string()
+    };
+    assert_eq!(index(&server).await, index(&other).await);
+
+    let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/lamps.example.com";
+    let mut changed = succeed(&server, "GET", definition, Value::Null).await;
+    changed["spec"]["versions"][0]["selectableFields"] = json!([{"jsonPath": ".spec.colour"}]);
+    succeed(&server, "PUT", definition, changed).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(document(&server, path).await.0.contains("x-kubernetes-selectable-fields"));
+    assert_ne!(index(&server).await, index(&other).await);
+    assert_eq!(document(&other, path).await, usual);
 }
 
 #[tokio::test(start_paused = true)]
