@@ -51,6 +51,11 @@ pub(crate) async fn in_each_world(test: impl AsyncFn(&mut World)) {
     }
 }
 
+/// The operator with this client.
+pub(crate) fn operator(client: kube::Client) -> Operator {
+    mainstay_streams::configure(Operator::builder(mainstay_streams::NAME, client)).build().unwrap()
+}
+
 impl World {
     async fn with(cluster: Cluster, plane: Option<RealControlPlane>, mut operators: Vec<Operator>) -> Self {
         for definition in mainstay_streams::kinds::definitions() {
@@ -65,9 +70,17 @@ impl World {
 
     /// Starts the operator.
     pub(crate) fn start(&mut self) {
-        let builder = Operator::builder(mainstay_streams::NAME, self.cluster.client());
-        let operator = mainstay_streams::configure(builder).build().unwrap();
-        self.streams = Some(RunningOperator::start(operator));
+        self.start_as(self.cluster.client());
+    }
+
+    /// Starts the operator as somebody else.
+    pub(crate) fn start_as(&mut self, client: kube::Client) {
+        self.streams = Some(RunningOperator::start(operator(client)));
+    }
+
+    /// The operator that runs.
+    pub(crate) fn streams(&self) -> &Operator {
+        self.streams.as_ref().unwrap().operator()
     }
 
     /// Kills the operator.

@@ -11,4 +11,5 @@ mod fixtures;
 mod lives;
 #[path = "../simulation/plugin.rs"]
 mod plugin;
+mod roles;
 mod wrong;
