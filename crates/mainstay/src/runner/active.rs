@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::documents::Shared;
+use super::documents::{Published, Shared};
 use super::{Runner, Trigger, lock};
 use crate::cache::{KindState, Options, Prune, PruneError, Watch};
 use crate::controller::Controller;
@@ -229,7 +229,7 @@ async fn learn_kinds(active: &Active, runner: &Runner, anew: bool) -> Knowledge 
             documents.insert(path.clone(), document);
         }
         if let Some(found) = documents.get(&path).and_then(|document| document.get()?.rules(kind)) {
-            rules.insert(kind.clone(), Arc::new(found));
+            rules.insert(kind.clone(), found);
         }
     }
     Knowledge { has_status, rules }
@@ -237,11 +237,11 @@ async fn learn_kinds(active: &Active, runner: &Runner, anew: bool) -> Knowledge 
 
 /// The schemas of a group. Without them lists are compared by their looks and statuses may name what has no place, so a server that
 /// cannot tell them now is asked a few times.
-async fn read_document(kind: &Kind, path: &str, runner: &Runner) -> Option<Document> {
+async fn read_document(kind: &Kind, path: &str, runner: &Runner) -> Option<Published> {
     let mut wait = Duration::from_millis(500);
     for tries_left in (0..SCHEMA_TRIES).rev() {
         let retry_after = match runner.read(kind, path.to_owned()).await {
-            Ok(answer) => return Document::parse(&answer).ok(),
+            Ok(answer) => return Some(Published::new(answer)),
             Err(Failure::Unavailable { retry_after, .. }) if tries_left > 0 => retry_after,
             Err(failure) => {
                 tracing::warn!(%kind, %failure, "cannot read the schema of the kind; lists are compared by their looks");

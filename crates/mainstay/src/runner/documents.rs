@@ -1,22 +1,60 @@
 //! Schemas that are being read. Controllers that start together need mostly the same, and share one answer.
 //!
 //! An answer lives only as long as somebody learns from it: whoever comes later asks anew, so that nobody learns of a kind from before
-//! it was changed.
+//! it was changed. But who is told what another in this process was told already shares the other's rules, and reads nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use bytes::Bytes;
+use ring::digest::{SHA256, digest};
 use tokio::sync::OnceCell;
 
 use super::lock;
-use crate::diff::Document;
+use crate::diff::{Document, Rules};
+use crate::kind::Kind;
 
-/// A document that one asks for and others wait for. What cannot be read is not shared: each asks for itself then.
-pub(super) type Shared = Arc<OnceCell<Document>>;
+/// A document that one asks for and others wait for. What cannot be had is not shared: each asks for itself then.
+pub(super) type Shared = Arc<OnceCell<Published>>;
 
 /// The documents that are being read or learnt from, by their paths.
 #[derive(Debug, Default)]
-pub(crate) struct Documents(Mutex<BTreeMap<String, Weak<OnceCell<Document>>>>);
+pub(crate) struct Documents(Mutex<BTreeMap<String, Weak<OnceCell<Published>>>>);
+
+/// Rules by the hash of the document and the kind.
+type ByOrigin = BTreeMap<(Vec<u8>, Kind), Weak<Rules>>;
+
+/// The rules that somebody in this process holds.
+static HELD: Mutex<ByOrigin> = Mutex::new(BTreeMap::new());
+
+/// A document as a server published it.
+#[derive(Debug)]
+pub(super) struct Published {
+    text: Bytes,
+    hash: Vec<u8>,
+    /// Nothing in it if the text is no document.
+    document: OnceLock<Option<Document>>,
+}
+
+impl Published {
+    pub(super) fn new(text: Bytes) -> Self {
+        Self { hash: digest(&SHA256, &text).as_ref().to_vec(), text, document: OnceLock::new() }
+    }
+
+    /// The rules of a kind, if the document describes it.
+    pub(super) fn rules(&self, kind: &Kind) -> Option<Arc<Rules>> {
+        let key = (self.hash.clone(), kind.clone());
+        if let Some(rules) = lock(&HELD).get(&key).and_then(Weak::upgrade) {
+            return Some(rules);
+        }
+        let document = self.document.get_or_init(|| Document::parse(&self.text).ok());
+        let rules = Arc::new(document.as_ref()?.rules(kind)?);
+        let mut held = lock(&HELD);
+        held.retain(|_, rules| rules.strong_count() > 0);
+        held.insert(key, Arc::downgrade(&rules));
+        Some(rules)
+    }
+}
 
 impl Documents {
     /// The document of a path, as long as anybody holds it.
@@ -42,10 +80,36 @@ mod tests {
         let (first, second) = (documents.shared("/a"), documents.shared("/a"));
         assert!(Arc::ptr_eq(&first, &second));
         assert!(!Arc::ptr_eq(&first, &documents.shared("/b")));
-        first.set(Document::parse(b"{}").unwrap()).unwrap();
+        first.set(Published::new("{}".into())).unwrap();
         drop(first);
         assert!(documents.shared("/a").initialized());
         drop(second);
         assert!(!documents.shared("/a").initialized());
+    }
+
+    /// A document of one kind, of which a server tells this.
+    fn published(description: &str) -> Published {
+        let kinds = serde_json::json!([{"group": "example.com", "version": "v1", "kind": "Document"}]);
+        let schema = serde_json::json!({
+            "description": description, "type": "object", "x-kubernetes-group-version-kind": kinds,
+        });
+        let document = serde_json::json!({"components": {"schemas": {"it": schema}}});
+        Published::new(document.to_string().into())
+    }
+
+    #[test]
+    fn rules_are_shared_by_all_who_were_told_the_same_while_one_holds_them() {
+        let kind = Kind::new("example.com/v1", "Document", "documents", crate::Scope::Namespaced);
+        let (first, same, other) = (published("a"), published("a"), published("b"));
+        let rules = first.rules(&kind).unwrap();
+        let shared = same.rules(&kind).unwrap();
+        assert!(Arc::ptr_eq(&rules, &shared));
+        assert!(same.document.get().is_none(), "it is not even read");
+        assert!(!Arc::ptr_eq(&rules, &other.rules(&kind).unwrap()));
+        drop((rules, shared));
+        same.rules(&kind).unwrap();
+        assert!(same.document.get().is_some(), "nobody holds them any more");
+        assert!(published("a").rules(&Kind::of::<k8s_openapi::api::core::v1::Secret>()).is_none());
+        assert!(Published::new("no document".into()).rules(&kind).is_none());
     }
 }
