@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 const STREAMS: usize = 2000;
 const NAMESPACE: &str = "default";
+/// The group of the example's kind.
+const FEEDS: &str = "feeds.examples.mainstay.dev";
 /// So many requests may be made for a stream until it runs: its Job, its status, and what is read.
 const AIM_CALLS: f64 = 4.0;
 
@@ -26,11 +28,12 @@ pub(crate) async fn measure() -> Result<()> {
     for definition in mainstay_streams::kinds::definitions() {
         define(&client, &definition).await?;
     }
-    define(&client, &plugin()).await?;
-    let feeds = of_kind(&client, "example.com", "v1", "Feed", "feeds");
+    let plugin = Plugin::read()?;
+    define(&client, &plugin.definition).await?;
+    let feeds = of_kind(&client, FEEDS, "v1", "Feed", "feeds");
     let templates =
         of_kind(&client, "streams.mainstay.dev", "v1alpha1", "StreamingJobTemplate", "streamingjobtemplates");
-    templates.create(&kube::api::PostParams::default(), &object(template())?).await?;
+    templates.create(&kube::api::PostParams::default(), &object(plugin.template)?).await?;
     for number in 0..STREAMS {
         feeds.create(&kube::api::PostParams::default(), &object(feed(number))?).await?;
     }
@@ -49,7 +52,7 @@ pub(crate) async fn measure() -> Result<()> {
         let kind = GroupVersionKind::gvk("streams.mainstay.dev", "v1alpha1", "StreamClass");
         Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&kind, "streamclasses"))
     };
-    classes.create(&kube::api::PostParams::default(), &object(class())?).await?;
+    classes.create(&kube::api::PostParams::default(), &object(plugin.class)?).await?;
     let mut running = 0;
     while running < STREAMS {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -127,46 +130,29 @@ fn object(value: Value) -> Result<DynamicObject> {
     Ok(serde_json::from_value(value)?)
 }
 
-fn plugin() -> Value {
-    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "feeds.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"kind": "Feed", "plural": "feeds", "singular": "feed", "listKind": "FeedList"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": open, "status": open}}},
-            }],
-        },
-    })
+/// The plugin of the example, whose streams run until they are stopped.
+struct Plugin {
+    definition: Value,
+    class: Value,
+    template: Value,
 }
 
-fn class() -> Value {
-    json!({
-        "apiVersion": "streams.mainstay.dev/v1alpha1", "kind": "StreamClass", "metadata": {"name": "feeds"},
-        "spec": {
-            "apiGroupRef": "example.com", "apiVersion": "v1", "kindRef": "Feed", "pluralName": "feeds",
-            // All at once: what is measured is the operator, not its patience.
-            "startRate": {"burst": STREAMS, "perMinute": STREAMS},
-        },
-    })
-}
-
-fn template() -> Value {
-    json!({
-        "apiVersion": "streams.mainstay.dev/v1alpha1", "kind": "StreamingJobTemplate", "metadata": {"name": "feed"},
-        "spec": {"template": {"spec": {"template": {
-            "metadata": {"annotations": {"mainstay.dev/ends-after": "never"}},
-            "spec": {"containers": [{"name": "feed", "image": "example.com/feed:1"}]},
-        }}}},
-    })
+impl Plugin {
+    fn read() -> Result<Self> {
+        let mut class: Value = serde_saphyr::from_str(feed_plugin::PLUGIN[0])?;
+        // All at once: what is measured is the operator, not its patience.
+        class["spec"]["startRate"] = json!({"burst": STREAMS, "perMinute": STREAMS});
+        let templates: Vec<Value> = serde_saphyr::from_multiple(feed_plugin::PLUGIN[1])?;
+        let mut template = templates.into_iter().next().context("a template")?;
+        let pod = &mut template["spec"]["template"]["spec"]["template"];
+        pod["metadata"] = json!({"annotations": {"mainstay.dev/ends-after": "never"}});
+        Ok(Self { definition: serde_saphyr::from_str(feed_plugin::CRD)?, class, template })
+    }
 }
 
 fn feed(number: usize) -> Value {
     json!({
-        "apiVersion": "example.com/v1", "kind": "Feed", "metadata": {"name": format!("feed-{number}")},
-        "spec": {"source": format!("table-{number}"), "jobTemplateRef": {"name": "feed"}},
+        "apiVersion": format!("{FEEDS}/v1"), "kind": "Feed", "metadata": {"name": format!("feed-{number}")},
+        "spec": {"source": format!("table-{number}"), "sink": "warehouse", "jobTemplateRef": {"name": "feed"}},
     })
 }
