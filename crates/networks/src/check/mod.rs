@@ -4,6 +4,7 @@
 //! manifests are rendered and planned without an API server, too.
 
 mod bootstrap;
+mod connections;
 mod groups;
 mod names;
 mod simulation;
@@ -18,6 +19,8 @@ use crate::config::{Lifetime, NetworkConfig};
 
 /// The most peers of a network.
 pub const MOST_PEERS: i32 = 2000;
+/// The most connections that a network declares.
+pub const MOST_CONNECTIONS: u64 = 100_000;
 /// The most groups of peers.
 pub const MOST_GROUPS: usize = 10;
 
@@ -82,6 +85,7 @@ pub fn problems(config: &NetworkConfig, name: &str) -> Vec<Problem> {
     found.within("spec.replicas", config.replicas, 1, MOST_PEERS);
     groups::check(config, &mut found);
     bootstrap::check(config, &mut found);
+    connections::check(config, &mut found);
     found.within("spec.topology.observeSeconds", config.topology.observe_seconds, 1, 3600);
     if let Lifetime::Seconds(seconds) = config.ttl_seconds
         && seconds < 1

@@ -27,6 +27,9 @@ fn what_is_right_has_no_problems() {
         "{replicas: 3, bootstrap: {method: explicit, edges: [{from: peers-0-0, to: peers-0-2}]}}",
         "{replicas: 3, peers: [{storage: {size: 500M}}], monitoring: {podMonitor: {enabled: true}}}",
         "{replicas: 2, bootstrap: {method: full, n: 50}}",
+        "{replicas: 447, bootstrap: {method: full}}",
+        "{replicas: 2000, bootstrap: {method: full, enabled: false}}",
+        "{replicas: 2000, bootstrap: {method: kRegular, n: 100}}",
         "{replicas: 9, ttlSeconds: 60, bootstrap: {method: smallWorld, n: 8, rewirePercent: 0}}",
         "{replicas: 2, bootstrap: {method: kRegular, n: 1}}",
     ] {
@@ -69,6 +72,31 @@ fn numbers_of_peers_and_groups_have_limits() {
         &expect![[r#"
         spec.topology.observeSeconds: must be from 1 to 3600, not 0
         spec.ttlSeconds: must be at least 1, not 0"#]],
+    );
+}
+
+#[test]
+fn absurdly_many_connections_are_refused() {
+    check(
+        "a",
+        "{replicas: 2000, bootstrap: {method: full}}",
+        &expect![
+            "spec.bootstrap.method: must not declare more than 100000 connections; among 2000 peers it declares 1999000: take kRegular or smallWorld, or fewer peers"
+        ],
+    );
+    check(
+        "a",
+        "{replicas: 2000, bootstrap: {method: random, n: 51}}",
+        &expect![
+            "spec.bootstrap.n: must not declare more than 100000 connections; among 2000 peers it declares 102000: take a smaller one, or fewer peers"
+        ],
+    );
+    check(
+        "a",
+        "{replicas: 2000, bootstrap: {method: sentinel, n: 1999}}",
+        &expect![
+            "spec.bootstrap.n: must not declare more than 100000 connections; among 2000 peers it declares 1999000: take a smaller one, or fewer peers"
+        ],
     );
 }
 
