@@ -109,7 +109,7 @@ fn few_partners_change_when_a_peer_leaves() {
     let peers = names(200);
     for n in [3, 5, 9] {
         let before = edges(&config(Method::KRegular, n, 0), &peers);
-        for gone in 0..peers.len() {
+        for gone in (0..peers.len()).step_by(4) {
             let mut left = peers.clone();
             left.remove(gone);
             let changed = edges(&config(Method::KRegular, n, 0), &left).difference(&before).count();
@@ -118,19 +118,19 @@ fn few_partners_change_when_a_peer_leaves() {
         }
     }
     expect!["at most 8, 4 on the average"]
-        .assert_eq(&format!("at most {most}, {} on the average", total / 600));
+        .assert_eq(&format!("at most {most}, {} on the average", total / 150));
 }
 
 #[test]
-fn two_thousand_peers_are_connected() {
-    let peers = names(2000);
+fn five_hundred_peers_are_connected() {
+    let peers = names(500);
     let count = |method: Method| declared(&config(method, 3, 0), &peers).len();
     assert_eq!(
         [Method::Ring, Method::Sentinel, Method::Star, Method::KRegular].map(count),
-        [6000, 5994, 1999, 3000]
+        [1500, 1494, 499, 750]
     );
     assert!(
-        [Method::Random, Method::SmallWorld].map(count).iter().all(|count| (5900..=6000).contains(count))
+        [Method::Random, Method::SmallWorld].map(count).iter().all(|count| (1450..=1500).contains(count))
     );
 }
 
@@ -158,7 +158,7 @@ fn the_documentation_has_the_table_of_methods_as_it_is_here() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn nobody_dials_itself_and_no_pair_is_there_twice((peers, n, seed) in network()) {

@@ -36,6 +36,9 @@ fn a_report_adds_up_and_names_who_is_lost() {
 }
 
 proptest! {
+    // Each has several histograms, which are large.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn what_is_written_is_read(took in proptest::collection::vec(0..4_000_000_u64, 0..50)) {
         let written = worker(1, 9, 0, &took);
