@@ -6,20 +6,26 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::Script;
 use serde_json::json;
 
-use crate::world::{lab, networks, world};
+use crate::world::{Dials, cluster, disturbed, killed, lab, networks, plagued};
 
 #[test]
-fn wherever_it_dies_a_network_is_assembled_and_connected() {
-    world().script(Script::new().create(lab(&json!({})))).silent().every_crash_point().run();
+fn whatever_goes_wrong_a_network_is_assembled_connected_and_changed() {
+    let script = Script::new().create(lab(&json!({}))).patch(
+        &networks(),
+        "lab",
+        json!({"spec": {"ttlSeconds": 100_000}}),
+    );
+    plagued(cluster(Dials::Forgiven).script(script).silent());
 }
 
 #[test]
 fn peers_come_and_go() {
     let script = Script::new()
         .create(lab(&json!({})))
-        .patch(&networks(), "lab", json!({"spec": {"replicas": 5}}))
-        .patch(&networks(), "lab", json!({"spec": {"replicas": 2}}));
-    world().script(script).every_crash_point().run();
+        .patch(&networks(), "lab", json!({"spec": {"replicas": 4}}))
+        .patch(&networks(), "lab", json!({"spec": {"replicas": 1}}));
+    killed(cluster(Dials::Noted).script(script.clone()));
+    disturbed(cluster(Dials::Forgiven).script(script));
 }
 
 #[test]
@@ -28,7 +34,8 @@ fn a_changed_image_or_config_restarts_peers() {
         .create(lab(&json!({})))
         .patch(&networks(), "lab", json!({"spec": {"peers": [{"image": "example.com/peer:2"}]}}))
         .patch(&networks(), "lab", json!({"spec": {"config": {"depth": 3}}}));
-    world().script(script).every_crash_point().run();
+    killed(cluster(Dials::Noted).script(script.clone()));
+    disturbed(cluster(Dials::Forgiven).script(script));
 }
 
 #[test]
@@ -38,15 +45,18 @@ fn what_somebody_meddles_with_is_put_right() {
         .delete(&Kind::of::<Pod>(), "network-lab/peers-0-1")
         .patch(&Kind::of::<ConfigMap>(), "network-lab/keramik-peers", json!({"data": {"peers.json": "[]"}}))
         .delete(&Kind::of::<StatefulSet>(), "network-lab/peers-0");
-    world().script(script).may_remove(&Kind::of::<Pod>()).every_crash_point().run();
+    let meddled = |dials| cluster(dials).script(script.clone()).may_remove(&Kind::of::<Pod>());
+    killed(meddled(Dials::Noted));
+    disturbed(meddled(Dials::Forgiven));
 }
 
 #[test]
 fn a_network_is_deleted_and_made_again() {
     let script = Script::new()
-        .create(lab(&json!({"replicas": 2})))
+        .create(lab(&json!({})))
         .delete(&networks(), "lab")
         .at_once()
-        .create(lab(&json!({})));
-    world().script(script).every_crash_point().run();
+        .create(lab(&json!({"replicas": 3})));
+    killed(cluster(Dials::Noted).script(script.clone()));
+    disturbed(cluster(Dials::Forgiven).script(script));
 }

@@ -1,126 +1,158 @@
-//! Pods that are peers, and wires between them. Who is there and who is connected is kept outside of the cluster, so that it outlives the operator
-//! and is part of the end.
+//! Peers, and wires between them. What they were told is kept outside of the cluster, so that it outlives the operator and is part of the end.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::future::pending;
 
 use futures::future::BoxFuture;
-use k8s_openapi::api::core::v1::Pod;
-use mainstay::{Controller, Error, SyncRequest, SyncResponse};
 use mainstay_networks::rpc::{Disturbance, Endpoint, Identity, Rpc, RpcError};
-use mainstay_testkit::simulation::{External, ExternalError, Program, operator_at};
+use mainstay_testkit::simulation::{External, ExternalError};
 use serde_json::{Value, json};
 
-/// No network in a world has more peers, nor another group.
-const PEERS_MAX: usize = 5;
-/// A pod starts after so long.
-const STARTS_AFTER: Duration = Duration::from_secs(1);
-/// A Job's pod ends after so long.
-const ENDS_AFTER: Duration = Duration::from_secs(5);
+use crate::pods::{REGISTER, wire};
 
-/// What becomes of pods: peers run, and others end well.
-pub(crate) fn pods() -> Program {
-    operator_at("pods", |operator, seat| {
-        let outside = seat.external();
-        operator.controller(Controller::of::<Pod>().sync_async(move |request: SyncRequest| {
-            let outside = outside.clone();
-            async move { become_of(&request, &outside).await }
-        }))
-    })
-}
-
-async fn become_of(request: &SyncRequest, outside: &External) -> Result<SyncResponse, Error> {
-    let pod = request.parent_json();
-    let created: jiff::Timestamp =
-        pod["metadata"]["creationTimestamp"].as_str().unwrap_or_default().parse()?;
-    let age = Duration::try_from(request.now().duration_since(created)).unwrap_or_default();
-    if age < STARTS_AFTER {
-        return Ok(SyncResponse::from_status(&pod["status"])?.requeue_after(STARTS_AFTER.saturating_sub(age)));
-    }
-    let is_peer = pod["metadata"]["labels"]["mainstay.dev/role"] == "peer";
-    let ip = address(request.name());
-    if is_peer {
-        let record = json!({"name": request.name(), "uid": request.uid()});
-        if outside.get(&format!("peer {ip}")).await? != Some(record.clone()) {
-            outside.put(&format!("peer {ip}"), record).await?;
-        }
-    }
-    let is_over = !is_peer && age >= STARTS_AFTER + ENDS_AFTER;
-    let (phase, ready) = if is_over { ("Succeeded", "False") } else { ("Running", "True") };
-    let status = json!({
-        "phase": phase, "podIP": ip, "podIPs": [{"ip": ip}], "startTime": created.to_string(),
-        "conditions": [{"type": "Ready", "status": ready}],
-    });
-    let response = SyncResponse::from_status(status)?;
-    Ok(if is_peer || is_over {
-        response
-    } else {
-        response.requeue_after((STARTS_AFTER + ENDS_AFTER).saturating_sub(age))
-    })
-}
-
-/// The address of a pod follows from the numbers in its name.
-fn address(name: &str) -> String {
-    let numbers: Vec<&str> = name.split('-').filter(|part| part.parse::<u8>().is_ok()).collect();
-    match numbers.as_slice() {
-        [group, ordinal, ..] => format!("10.1.{group}.{}", ordinal.parse::<u16>().unwrap_or_default() + 1),
-        _ => "10.2.0.1".into(),
-    }
+/// How a peer behaves that is not as it should be.
+pub(crate) mod behaviour {
+    /// It never answers.
+    pub(crate) const HANGS: &str = "hangs";
+    /// It says that it is the first one.
+    pub(crate) const LIES: &str = "lies";
+    /// Nobody understands what it says.
+    pub(crate) const BABBLES: &str = "babbles";
 }
 
 /// What peers say, from what is outside.
-pub(crate) struct Wires(pub(crate) External);
+pub(crate) struct Peers {
+    pub(crate) outside: External,
+    /// Whether dials that were for nothing are noted. One who died, or saw nothing for a while, may not know better.
+    pub(crate) strict: bool,
+}
 
-impl Wires {
-    async fn who(&self, ip: &str) -> Result<Value, RpcError> {
-        let record = self.0.get(&format!("peer {ip}")).await.map_err(broken)?;
-        record.ok_or_else(|| RpcError::Unreachable("nobody is there".into()))
+/// A peer that was asked, and all others.
+struct Asked {
+    own: Value,
+    ip: String,
+    all: Value,
+}
+
+impl Peers {
+    async fn asked(&self, peer: &Endpoint) -> Result<Asked, RpcError> {
+        let ip = peer.url.trim_start_matches("http://").split(':').next().unwrap_or_default().to_owned();
+        let all = self.outside.get(REGISTER).await.map_err(broken)?.unwrap_or_default();
+        let own = all[&ip].clone();
+        if own.is_null() {
+            return Err(RpcError::Unreachable("nobody is there".into()));
+        }
+        match own["behaves"].as_str() {
+            Some(behaviour::HANGS) => pending().await,
+            Some(behaviour::BABBLES) => Err(RpcError::Garbage("<html>".into())),
+            _ => Ok(Asked { own, ip, all }),
+        }
     }
 
-    async fn wire(&self, one: &Value, other: &Value) -> Result<(String, Value, bool), RpcError> {
-        let text = |peer: &Value| peer["name"].as_str().unwrap_or_default().to_owned();
-        let (lesser, greater) = if text(one) < text(other) { (one, other) } else { (other, one) };
-        let name = format!("wire {} {}", text(lesser), text(greater));
-        // A peer that started anew has none of its wires left.
-        let ends = json!([lesser["uid"], greater["uid"]]);
-        let is_there = self.0.get(&name).await.map_err(broken)? == Some(ends.clone());
-        Ok((name, ends, is_there))
+    /// Whether a wire is there. A peer that started anew has none of its wires left.
+    async fn has_wire(&self, one: &Value, other: &Value) -> Result<bool, RpcError> {
+        let (name, ends) = wire_of(one, other);
+        Ok(self.outside.get(&name).await.map_err(broken)? == Some(ends))
     }
+
+    async fn kept_out(&self, ip: &str) -> Result<Vec<String>, RpcError> {
+        let kept = self.outside.get(&keeps_out(ip)).await.map_err(broken)?;
+        Ok(kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default())
+    }
+
+    async fn put(&self, name: &str, value: Value) -> Result<(), RpcError> {
+        self.outside.put(name, value).await.map_err(broken)
+    }
+
+    async fn connect_to(&self, peer: &Endpoint, addresses: &[String]) -> Result<(), RpcError> {
+        let Asked { own, ip, all } = self.asked(peer).await?;
+        let other_ip = addresses.first().and_then(|address| address.split('/').nth(2)).unwrap_or_default();
+        let other = &all[other_ip];
+        let (name, ends) = wire_of(&own, other);
+        let is_apart = self.kept_out(&ip).await?.iter().any(|kept| kept == other_ip)
+            || self.kept_out(other_ip).await?.contains(&ip);
+        if self.strict {
+            if is_apart {
+                self.put("dialled across", json!(name)).await?;
+            }
+            if self.has_wire(&own, other).await? {
+                self.put("dialled in vain", json!(name)).await?;
+            }
+        }
+        if is_apart || other.is_null() {
+            return Err(RpcError::Refused { status: 500, message: "it cannot be reached".into() });
+        }
+        self.put(&name, ends).await
+    }
+
+    async fn suffer(&self, peer: &Endpoint, disturbance: &Disturbance) -> Result<(), RpcError> {
+        let Asked { own, ip, all } = self.asked(peer).await?;
+        let known = self.kept_out(&ip).await?;
+        let mut kept = known.clone();
+        match disturbance {
+            Disturbance::Block(addresses) => kept.extend(addresses.iter().map(ToString::to_string)),
+            Disturbance::Unblock(addresses) => {
+                kept.retain(|kept| !addresses.iter().any(|address| address.to_string() == *kept));
+            }
+            Disturbance::Pause(_) | Disturbance::Latency { .. } => {
+                return Err(RpcError::Unsupported("wait"));
+            }
+        }
+        kept.sort();
+        kept.dedup();
+        if kept != known {
+            self.put(&keeps_out(&ip), json!(kept)).await?;
+        }
+        for other in kept.iter().map(|ip| &all[ip]).filter(|other| !other.is_null()) {
+            if self.has_wire(&own, other).await? {
+                self.put(&wire_of(&own, other).0, json!([])).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Under this it is kept whom the peer at an address keeps out.
+fn keeps_out(ip: &str) -> String {
+    format!("{ip} keeps out")
+}
+
+fn wire_of(one: &Value, other: &Value) -> (String, Value) {
+    let name = |peer: &Value| peer["name"].as_str().unwrap_or_default().to_owned();
+    let (lesser, greater) = if name(one) < name(other) { (one, other) } else { (other, one) };
+    (wire(&name(one), &name(other)), json!([lesser["uid"], greater["uid"]]))
 }
 
 fn broken(error: ExternalError) -> RpcError {
     RpcError::Unreachable(error.to_string())
 }
 
-fn host(url: &str) -> &str {
-    url.trim_start_matches("http://").split(':').next().unwrap_or_default()
-}
-
 fn id(peer: &Value) -> String {
+    if peer["behaves"] == behaviour::LIES {
+        return "id-peers-0-0".into();
+    }
     format!("id-{}", peer["name"].as_str().unwrap_or_default())
 }
 
-impl Rpc for Wires {
+impl Rpc for Peers {
     fn asks_simulated(&self) -> bool {
         true
     }
 
     fn identity<'a>(&'a self, peer: &'a Endpoint) -> BoxFuture<'a, Result<Identity, RpcError>> {
         Box::pin(async move {
-            let ip = host(&peer.url);
+            let Asked { own, ip, .. } = self.asked(peer).await?;
             let addresses = vec![format!("/ip4/{ip}/tcp/4001"), "/ip4/127.0.0.1/tcp/4001".to_owned()];
-            Ok(Identity { peer_id: id(&self.who(ip).await?), addresses })
+            Ok(Identity { peer_id: id(&own), addresses })
         })
     }
 
     fn connections<'a>(&'a self, peer: &'a Endpoint) -> BoxFuture<'a, Result<Vec<String>, RpcError>> {
         Box::pin(async move {
-            let own = self.who(host(&peer.url)).await?;
+            let Asked { own, all, .. } = self.asked(peer).await?;
             let mut found = Vec::new();
-            for name in (0..PEERS_MAX).map(|ordinal| format!("peers-0-{ordinal}")) {
-                let Ok(other) = self.who(&address(&name)).await else { continue };
-                if other["name"] != own["name"] && self.wire(&own, &other).await?.2 {
-                    found.push(id(&other));
+            for other in all.as_object().into_iter().flat_map(serde_json::Map::values) {
+                if other["name"] != own["name"] && self.has_wire(&own, other).await? {
+                    found.push(id(other));
                 }
             }
             Ok(found)
@@ -132,26 +164,14 @@ impl Rpc for Wires {
         peer: &'a Endpoint,
         addresses: &'a [String],
     ) -> BoxFuture<'a, Result<(), RpcError>> {
-        Box::pin(async move {
-            let own = self.who(host(&peer.url)).await?;
-            let ip = addresses.first().and_then(|address| address.split('/').nth(2)).unwrap_or_default();
-            let other = self.who(ip).await?;
-            let (name, ends, is_there) = self.wire(&own, &other).await?;
-            // Only what is missing is dialled; who was told so and never heard of it may be told again.
-            let told = json!({"ends": ends, "dialledInVain": is_there});
-            if is_there {
-                self.0.put("in vain", told).await.map_err(broken)?;
-            }
-            self.0.put(&name, ends).await.map_err(broken)
-        })
+        Box::pin(self.connect_to(peer, addresses))
     }
 
-    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<(), RpcError>> {
-        Box::pin(async { Err(RpcError::Unsupported("disturb")) })
+    fn disturb<'a>(
+        &'a self,
+        peer: &'a Endpoint,
+        disturbance: &'a Disturbance,
+    ) -> BoxFuture<'a, Result<(), RpcError>> {
+        Box::pin(self.suffer(peer, disturbance))
     }
-}
-
-/// What the operator is given.
-pub(crate) fn rpc(outside: External) -> Arc<dyn Rpc> {
-    Arc::new(Wires(outside))
 }

@@ -1,27 +1,33 @@
-//! What is true of networks in every state that a cluster is ever in.
+//! What is true of networks and simulations in every state that a cluster is ever in.
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use mainstay::Kind;
+use mainstay_networks::kinds::labels::{self, role};
 use mainstay_networks::peers;
 use mainstay_testkit::simulation::{Check, State};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::world::networks;
+use crate::pods::REGISTER;
+use crate::world::{NAMESPACE, networks, simulations};
 
-pub(crate) fn always(check: Check) -> Check {
-    check
+pub(crate) fn of_networks(check: Check) -> Check {
+    of_simulations(check)
         .always("peers.json lists only peers that were there", lists_known_peers)
-        .always("no connection is dialled that is there", nothing_in_vain)
+        .always("no connection is dialled that is there, or that a simulation keeps apart", nothing_in_vain)
         .always("a network that is ready has all its peers and connections", ready_is_ready)
         .always("a network has two Jobs at most, the former one going", one_job)
+}
+
+pub(crate) fn of_simulations(check: Check) -> Check {
+    check.always("who is judged keeps nobody apart", judged_is_mended)
 }
 
 fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Everyone in it has answered once: has a record outside, under the address that is told.
+/// Everyone in it has answered once: unless it is gone, it is known outside under the address that is told.
 fn lists_known_peers(state: &State) -> Result<(), String> {
     for map in state.of(&Kind::of::<ConfigMap>()).filter(|map| name(map) == "keramik-peers") {
         let Some(text) = map["data"]["peers.json"].as_str() else { continue };
@@ -29,7 +35,9 @@ fn lists_known_peers(state: &State) -> Result<(), String> {
         let Ok(listed) = peers::read(text) else { continue };
         for peer in listed {
             let address = peer.rpc_addr.trim_start_matches("http://").trim_end_matches(":5001");
-            if !state.external().contains_key(&format!("peer {address}")) {
+            let is_known = state.external().get(REGISTER).is_some_and(|all| !all[address].is_null());
+            let is_there = state.get(&Kind::of::<Pod>(), NAMESPACE, &peer.name).is_some();
+            if is_there && !is_known {
                 return Err(format!("{} never answered", peer.name));
             }
         }
@@ -38,7 +46,9 @@ fn lists_known_peers(state: &State) -> Result<(), String> {
 }
 
 fn nothing_in_vain(state: &State) -> Result<(), String> {
-    state.external().get("in vain").map_or(Ok(()), |wire| Err(wire.to_string()))
+    let dials = ["dialled in vain", "dialled across"];
+    let found = dials.iter().find_map(|dial| Some(format!("{dial}: {}", state.external().get(*dial)?)));
+    found.map_or(Ok(()), Err)
 }
 
 fn ready_is_ready(state: &State) -> Result<(), String> {
@@ -59,6 +69,20 @@ fn ready_is_ready(state: &State) -> Result<(), String> {
 
 fn one_job(state: &State) -> Result<(), String> {
     let is_live = |job: &&Value| job["metadata"]["deletionTimestamp"].is_null();
-    let jobs: Vec<&str> = state.of(&Kind::of::<Job>()).filter(is_live).map(name).collect();
+    let connects = |job: &&Value| job["metadata"]["labels"][labels::ROLE] == role::BOOTSTRAP;
+    let jobs = state.of(&Kind::of::<Job>()).filter(is_live).filter(connects);
+    let jobs: Vec<&str> = jobs.map(name).collect();
     if jobs.len() > 2 { Err(format!("{jobs:?}")) } else { Ok(()) }
+}
+
+/// Once there is a verdict, or no simulation, everybody lets everybody in.
+fn judged_is_mended(state: &State) -> Result<(), String> {
+    let mut simulations = state.of(&simulations());
+    if simulations.any(|simulation| simulation["status"]["phase"] != "Finished") {
+        return Ok(());
+    }
+    let kept =
+        state.external().iter().filter(|(name, kept)| name.ends_with("keeps out") && **kept != json!([]));
+    let kept: Vec<String> = kept.map(|(name, kept)| format!("{name} {kept}")).collect();
+    if kept.is_empty() { Ok(()) } else { Err(kept.join(", ")) }
 }
