@@ -11,14 +11,18 @@ help: ## What there is to make.
 up: ## Everything on this machine: the API server on loopback, and the path of its kubeconfig.
 	@cargo run --release -q -p mainstay-cli -- up
 
-test: kubernetes kubo ## All tests, on the embedded API server and on a real control plane.
-	MAINSTAY_TEST_CLUSTER=both cargo run -q -p mainstay-testkit --bin real-cluster -- cargo test --workspace --features mainstay/otlp
+# Built once: whoever builds a part of it with other features builds the framework again. `real-cluster` is a part of it.
+TESTS := cargo test --workspace --features mainstay/otlp
+TARGET = $(shell cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 
-lint: ## Format, clippy, docs, licences and duplicates of dependencies.
+test: kubernetes kubo ## All tests, on the embedded API server and on a real control plane.
+	$(TESTS) --no-run --quiet
+	MAINSTAY_TEST_CLUSTER=both $(TARGET)/debug/real-cluster $(TESTS)
+
+lint: ## Format, clippy and docs.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --features mainstay/otlp --quiet -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --features mainstay/otlp --no-deps --quiet
-	cargo test -q -p mainstay-testkit --test dependencies
 
 bench: kubernetes ## Speed and memory of server and operators beside the real kube-apiserver and kube, in one run.
 	cargo build --release -q -p mainstay-cli
