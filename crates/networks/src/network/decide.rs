@@ -1,7 +1,7 @@
 //! What is done for a network: from its config, what its peers answered, its Job, its last status and the time, to `peers.json`, the Job, dials
 //! and the status. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -109,7 +109,7 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
             || !declared.is_empty() && (all_answer || patience_ends.is_some_and(|at| at <= situation.now)));
     let repairs =
         config.bootstrap.enabled && config.topology.repair == Repair::Missing && situation.job.is_over();
-    let dials = if repairs { fresh_only(comparison.missing.clone(), situation.seen) } else { Vec::new() };
+    let dials = if repairs { comparison.missing.clone() } else { Vec::new() };
     let islands = graph::components(&names, &assembly.edges);
     let has_peers = !names.is_empty();
     let status = NetworkStatus {
@@ -191,14 +191,6 @@ fn peer(config: &NetworkConfig, seen: &Seen, answer: &Answer) -> Peer {
 
 fn unready_status((name, unready): &(String, Unready)) -> UnreadyPeer {
     UnreadyPeer { name: name.clone(), reason: unready.reason().into(), message: unready.to_string() }
-}
-
-/// Nobody dials who was not asked just now: what was answered a moment ago may be before the last dial.
-fn fresh_only(mut dials: Vec<Dial>, seen: &[Seen]) -> Vec<Dial> {
-    let fresh: BTreeSet<&str> =
-        seen.iter().filter(|seen| seen.is_fresh).map(|seen| seen.name.as_str()).collect();
-    dials.retain(|dial| fresh.contains(dial.from.as_str()) && fresh.contains(dial.to.as_str()));
-    dials
 }
 
 /// When those peers that answer are connected without the others: only if there are two at least.

@@ -1,5 +1,6 @@
 //! The controller of networks.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -136,7 +137,7 @@ impl Networks {
     ) -> SyncResponse {
         if decision.dials.is_empty() {
             if seen.iter().any(|seen| seen.is_fresh) {
-                self.memory.dialled(request.uid(), false);
+                self.memory.complete(request.uid());
             }
             return response;
         }
@@ -147,12 +148,20 @@ impl Networks {
             let (networks, uid, given) = (Arc::clone(&networks), uid.clone(), Arc::clone(&given));
             async move {
                 let outcomes = execute(&*networks.rpc, &given.0, &given.1).await;
-                networks.memory.dialled(&uid, true);
+                networks.memory.dialled(&uid, runs_of(&given.0, &given.1));
                 networks.metrics.dialled(&outcomes);
                 Ok(outcomes_told(&outcomes))
             }
         }))
     }
+}
+
+/// The runs of those that dialled or were dialled.
+fn runs_of<'a>(dials: &[Dial], seen: &'a [Seen]) -> Vec<&'a str> {
+    let ends = dials.iter().flat_map(|dial| [dial.from.as_str(), dial.to.as_str()]);
+    let ends: BTreeSet<&str> = ends.collect();
+    let seen = seen.iter().filter(|seen| ends.contains(seen.name.as_str()));
+    seen.filter_map(|seen| Some(seen.answer.as_ref().ok()?.asked.run.as_str())).collect()
 }
 
 /// Dials as a plan tells of them.

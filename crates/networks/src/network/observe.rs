@@ -1,7 +1,7 @@
 //! Asks peers who they are and whom they are connected to: all at once, each within its deadline. A hung peer delays nobody.
 //!
 //! Who a peer is, is asked once for each run of it. What was answered a moment ago is not asked again, whatever else changes meanwhile:
-//! pods that come up one after the other do not make a thousand questions each.
+//! pods that come up one after the other do not make a thousand questions each. Only who dialled since, or was dialled, is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -74,11 +74,21 @@ impl Memory {
         self.lock().get(network).map_or(0, |known| known.rounds)
     }
 
-    /// Another time, or none.
-    pub fn dialled(&self, network: &str, any: bool) {
+    /// Another time. What the peers with these runs answered before does not tell of it, so they are asked anew.
+    pub fn dialled<'a>(&self, network: &str, runs: impl IntoIterator<Item = &'a str>) {
         let mut all = self.lock();
         let known = all.entry(network.to_owned()).or_default();
-        known.rounds = if any { known.rounds.saturating_add(1) } else { 0 };
+        known.rounds = known.rounds.saturating_add(1);
+        for run in runs {
+            if let Some((at, _)) = known.answers.get_mut(run) {
+                *at = Timestamp::MIN;
+            }
+        }
+    }
+
+    /// Nothing had to be dialled.
+    pub fn complete(&self, network: &str) {
+        self.lock().entry(network.to_owned()).or_default().rounds = 0;
     }
 
     /// A network is gone.

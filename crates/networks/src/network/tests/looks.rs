@@ -120,3 +120,19 @@ async fn connections_of_a_peer_that_began_anew_are_not_remembered_of_others() {
     assert_eq!(look("second", 0).await, (false, vec![]));
     assert_eq!(look("second", 10).await, (true, vec!["QmOther".to_owned()]));
 }
+
+#[tokio::test]
+async fn who_dialled_or_was_dialled_is_asked_anew_and_nobody_else() {
+    let (crowd, memory) = (Crowd::default(), Memory::default());
+    let look = async || -> Vec<bool> {
+        let seen = observe(&crowd, &memory, "uid", &[pod(4), pod(5), pod(6)], at(0)).await;
+        seen.iter().map(|seen| seen.is_fresh).collect()
+    };
+    assert_eq!(look().await, [true, true, true]);
+    memory.dialled("uid", ["run-4", "run-6"]);
+    assert_eq!(memory.rounds("uid"), 1);
+    assert_eq!(look().await, [true, false, true]);
+    assert_eq!(look().await, [false, false, false]);
+    memory.complete("uid");
+    assert_eq!(memory.rounds("uid"), 0);
+}
