@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 use crate::binaries::Binaries;
 use crate::embedded::Embedded;
 use crate::eventually::eventually;
-use crate::real::{RealControlPlane, RealError, RealOptions, client_from};
+use crate::real::{Controllers, RealControlPlane, RealError, RealOptions, client_from};
 
 /// Names a kubeconfig of a real control plane that is already running, to share it between test processes. It must be
 /// one to throw away: tests leave their namespaces and definitions behind.
@@ -182,6 +182,33 @@ pub async fn for_each_cluster(test: impl AsyncFn(Cluster)) {
     }
 }
 
+/// The same with clusters that are the test's own, so that it may have the run of them. The real one has all controllers of
+/// kube-controller-manager, the embedded one none. `what` is what is skipped where the real one cannot be had.
+///
+/// # Panics
+/// When one of them does not start.
+pub async fn for_each_own_cluster(what: &str, test: impl AsyncFn(Cluster)) {
+    let run = async |cluster: Cluster| {
+        let failure = OnFailure(cluster.kind());
+        Box::pin(test(cluster)).await;
+        drop(failure);
+    };
+    let (embedded, real) = wanted();
+    if embedded {
+        run(Cluster::embedded().await.unwrap_or_else(|| panic!("the embedded server does not start"))).await;
+    }
+    if real {
+        let binaries = match Binaries::find() {
+            Ok(binaries) => binaries,
+            Err(missing) => return report_missing(what, &missing),
+        };
+        let options = RealOptions { controllers: Controllers::All, ..RealOptions::default() };
+        let started = RealControlPlane::start(&binaries, &options).await;
+        let control_plane = started.unwrap_or_else(|error| panic!("{}", chain(&error)));
+        run(Cluster::at(&control_plane.kubeconfig()).await).await;
+    }
+}
+
 /// Names the cluster when a test panics in it.
 struct OnFailure(ClusterKind);
 
@@ -198,13 +225,7 @@ impl Drop for OnFailure {
 /// # Panics
 /// When the variable has a value that is none of `embedded`, `real`, `both`.
 pub async fn clusters() -> Vec<Cluster> {
-    let wanted = env::var("MAINSTAY_TEST_CLUSTER").unwrap_or_default();
-    let (embedded, real) = match wanted.as_str() {
-        "embedded" => (true, false),
-        "real" => (false, true),
-        "both" | "" => (true, true),
-        other => panic!("MAINSTAY_TEST_CLUSTER is {other:?}, but can be embedded, real or both"),
-    };
+    let (embedded, real) = wanted();
     let mut clusters = Vec::new();
     if embedded {
         clusters.extend(Cluster::embedded().await);
@@ -213,6 +234,16 @@ pub async fn clusters() -> Vec<Cluster> {
         clusters.extend(Cluster::real().await);
     }
     clusters
+}
+
+/// Whether the embedded and the real cluster are asked for.
+fn wanted() -> (bool, bool) {
+    match env::var("MAINSTAY_TEST_CLUSTER").unwrap_or_default().as_str() {
+        "embedded" => (true, false),
+        "real" => (false, true),
+        "both" | "" => (true, true),
+        other => panic!("MAINSTAY_TEST_CLUSTER is {other:?}, but can be embedded, real or both"),
+    }
 }
 
 /// The kubeconfig of the test run's real control plane, which is started when first asked for.

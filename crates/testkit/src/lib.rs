@@ -38,6 +38,6 @@ pub mod operator;
 pub mod real;
 pub mod simulation;
 
-pub use cluster::{Cluster, ClusterKind, clusters, for_each_cluster};
+pub use cluster::{Cluster, ClusterKind, clusters, for_each_cluster, for_each_own_cluster};
 pub use eventually::{eventually, eventually_within};
 pub use operator::{OperatorTest, RunningOperator};

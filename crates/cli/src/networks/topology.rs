@@ -9,6 +9,7 @@ use mainstay_networks::graph::{self, Dial, EDGES_KEY, Edge, Edges};
 use mainstay_networks::kinds::UnreadyPeer;
 use mainstay_networks::picture::Drawing;
 use mainstay_networks::topology;
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 /// How `mainstay networks topology` is called.
@@ -69,8 +70,8 @@ async fn look(cluster: &Cluster, name: &str) -> Result<Topology, Failure> {
     let declared = if enabled { topology::declared(&config.bootstrap, &peers) } else { Vec::new() };
     let mut observed = graph::read(&edges.unwrap_or_default());
     // It is written before the status is: what is told has to be of one moment as far as it can.
-    observed
-        .retain(|edge| <[&str; 2]>::from(edge.ends()).iter().all(|end| peers.iter().any(|peer| peer == end)));
+    let listed: BTreeSet<&str> = peers.iter().map(String::as_str).collect();
+    observed.retain(|edge| <[&str; 2]>::from(edge.ends()).iter().all(|end| listed.contains(end)));
     Ok(Topology { name: name.to_owned(), peers, unready: status.unready, declared, observed })
 }
 

@@ -16,10 +16,7 @@ use mainstay_local::node::{self, Node};
 use mainstay_local::{controllers, scheduler};
 use mainstay_networks::config::NetworkConfig;
 use mainstay_networks::kinds::{Network, Simulation};
-use mainstay_testkit::binaries::Binaries;
-use mainstay_testkit::cluster::report_missing;
-use mainstay_testkit::real::{Controllers, RealControlPlane, RealOptions};
-use mainstay_testkit::{Cluster, RunningOperator};
+use mainstay_testkit::{Cluster, ClusterKind, RunningOperator, for_each_own_cluster};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -38,32 +35,16 @@ pub(crate) struct World {
     processes: Processes,
     running: Vec<RunningOperator>,
     directory: TempDir,
-    /// Goes last.
-    _control_plane: Option<RealControlPlane>,
 }
 
 /// Runs a test in each kind of cluster that there is and that the test run does not leave out.
 pub(crate) async fn in_each_world(test: impl AsyncFn(&World)) {
-    let wanted = std::env::var("MAINSTAY_TEST_CLUSTER").ok();
-    if wanted.as_deref() != Some("real") {
-        let cluster = Cluster::embedded().await.unwrap();
-        let workloads = controllers::configure(Operator::builder(controllers::NAME, cluster.client()));
-        World::with(cluster, None, vec![workloads.build().unwrap()]).await.live(&test).await;
-    }
-    if wanted.as_deref() != Some("embedded") {
-        let binaries = match Binaries::find() {
-            Ok(binaries) => binaries,
-            Err(missing) => return report_missing("networks of processes on a real cluster", &missing),
-        };
-        let options = RealOptions { controllers: Controllers::All, ..RealOptions::default() };
-        let control_plane = RealControlPlane::start(&binaries, &options).await.unwrap();
-        let cluster = Cluster::at(&control_plane.kubeconfig()).await;
-        World::with(cluster, Some(control_plane), Vec::new()).await.live(&test).await;
-    }
+    let what = "networks of processes on a real cluster";
+    for_each_own_cluster(what, async |cluster| World::of(cluster).await.live(&test).await).await;
 }
 
 impl World {
-    async fn with(cluster: Cluster, plane: Option<RealControlPlane>, mut operators: Vec<Operator>) -> Self {
+    async fn of(cluster: Cluster) -> Self {
         for definition in mainstay_networks::kinds::definitions() {
             cluster.define(json!(definition)).await;
         }
@@ -72,11 +53,15 @@ impl World {
         let mut options = Options::new(directory.path(), own_images());
         options.kubeconfig = Some(kubeconfig.clone());
         let processes = Processes::open(options, cluster.client()).await.unwrap();
-        operators.extend(processes_node(&cluster, &processes).await);
+        let mut operators = processes_node(&cluster, &processes).await.to_vec();
+        if cluster.kind() == ClusterKind::Embedded {
+            let workloads = controllers::configure(Operator::builder(controllers::NAME, cluster.client()));
+            operators.push(workloads.build().unwrap());
+        }
         let networks = Operator::builder(mainstay_networks::NAME, cluster.client());
         operators.push(mainstay_networks::configure(networks).build().unwrap());
         let running = operators.into_iter().map(RunningOperator::start).collect();
-        Self { cluster, kubeconfig, processes, running, directory, _control_plane: plane }
+        Self { cluster, kubeconfig, processes, running, directory }
     }
 
     async fn live(mut self, test: impl AsyncFn(&World)) {

@@ -266,6 +266,13 @@ fn simulations_can_be_run_and_judged() {
             spec.imagePullPolicy: must be Always, IfNotPresent or Never, not "x""#]],
     );
     check_simulation(
+        "{scenario: identity, otlpEndpoint: 'https://collector:4318'}",
+        &expect![[
+            r#"spec.otlpEndpoint: must be an http address such as http://collector:4318, not "https://collector:4318""#
+        ]],
+    );
+    check_simulation("{scenario: identity, otlpEndpoint: 'http://collector:4318'}", &expect![""]);
+    check_simulation(
         "{scenario: identity, criteria: [{name: a, metric: failures, aggregation: last, comparison: <, threshold: .inf},
           {name: a, metric: components, comparison: <, threshold: .nan}]}",
         &expect![[r#"

@@ -65,6 +65,10 @@ impl Memory {
         self.lock().get(network)?.answers.get(run).cloned()
     }
 
+    fn knows(&self, network: &str, run: &str) -> bool {
+        self.lock().get(network).is_some_and(|known| known.answers.contains_key(run))
+    }
+
     fn keep(&self, network: &str, answers: BTreeMap<String, (Timestamp, Answer)>) {
         self.lock().entry(network.to_owned()).or_default().answers = answers;
     }
@@ -132,7 +136,7 @@ async fn look(rpc: &dyn Rpc, memory: &Memory, network: &str, pod: &PeerPod, now:
 /// What was answered before a peer began anew tells of its former run's connections, which went with it.
 fn drop_connections_of_former_runs(memory: &Memory, network: &str, seen: &mut [Seen]) {
     let answers = seen.iter().filter(|seen| seen.is_fresh).filter_map(|seen| seen.answer.as_ref().ok());
-    let new = answers.filter(|answer| memory.recall(network, &answer.asked.run).is_none());
+    let new = answers.filter(|answer| !memory.knows(network, &answer.asked.run));
     let new: BTreeSet<String> = new.map(|answer| answer.peer_id.clone()).collect();
     for answer in seen.iter_mut().filter(|seen| !seen.is_fresh).filter_map(|seen| seen.answer.as_mut().ok()) {
         answer.connections.retain(|id| !new.contains(id));

@@ -9,10 +9,7 @@ use mainstay_local::stand_in::simulated_node;
 use mainstay_networks::kinds::Network;
 use mainstay_networks::simulation::HttpManagers;
 use mainstay_networks::{NAME, configure_with};
-use mainstay_testkit::binaries::Binaries;
-use mainstay_testkit::cluster::report_missing;
-use mainstay_testkit::real::{Controllers, RealControlPlane, RealOptions};
-use mainstay_testkit::{Cluster, RunningOperator};
+use mainstay_testkit::{Cluster, ClusterKind, RunningOperator, for_each_own_cluster};
 use serde_json::{Value, json};
 
 use crate::crowd::Crowd;
@@ -25,40 +22,28 @@ pub(crate) struct World {
     pub(crate) cluster: Cluster,
     pub(crate) crowd: Arc<Crowd>,
     running: Vec<RunningOperator>,
-    /// Goes last.
-    _control_plane: Option<RealControlPlane>,
 }
 
 /// Runs a test in each kind of cluster that there is and that the test run does not leave out.
 pub(crate) async fn in_each_world(test: impl AsyncFn(&World)) {
-    let wanted = std::env::var("MAINSTAY_TEST_CLUSTER").ok();
-    if wanted.as_deref() != Some("real") {
-        let cluster = Cluster::embedded().await.unwrap();
-        let builder = controllers::configure(Operator::builder(controllers::NAME, cluster.client()));
-        let world = World::with(cluster, None, vec![builder.build().unwrap()]).await;
-        Box::pin(test(&world)).await;
+    for_each_own_cluster("networks with kube-controller-manager", async |cluster| {
+        let world = World::of(cluster).await;
+        test(&world).await;
         world.stop().await;
-    }
-    if wanted.as_deref() != Some("embedded") {
-        let binaries = match Binaries::find() {
-            Ok(binaries) => binaries,
-            Err(missing) => return report_missing("networks with kube-controller-manager", &missing),
-        };
-        let options = RealOptions { controllers: Controllers::All, ..RealOptions::default() };
-        let control_plane = RealControlPlane::start(&binaries, &options).await.unwrap();
-        let cluster = Cluster::at(&control_plane.kubeconfig()).await;
-        let world = World::with(cluster, Some(control_plane), Vec::new()).await;
-        Box::pin(test(&world)).await;
-        world.stop().await;
-    }
+    })
+    .await;
 }
 
 impl World {
-    async fn with(cluster: Cluster, plane: Option<RealControlPlane>, mut operators: Vec<Operator>) -> Self {
+    async fn of(cluster: Cluster) -> Self {
         for definition in mainstay_networks::kinds::definitions() {
             cluster.define(json!(definition)).await;
         }
-        operators.extend(simulated_node(cluster.client(), "local").await.unwrap());
+        let mut operators = simulated_node(cluster.client(), "local").await.unwrap();
+        if cluster.kind() == ClusterKind::Embedded {
+            let builder = controllers::configure(Operator::builder(controllers::NAME, cluster.client()));
+            operators.push(builder.build().unwrap());
+        }
         let crowd = Arc::new(Crowd::default());
         let builder = Operator::builder(NAME, cluster.client());
         operators.push(
@@ -67,7 +52,7 @@ impl World {
                 .unwrap(),
         );
         let running = operators.into_iter().map(RunningOperator::start).collect();
-        Self { cluster, crowd, running, _control_plane: plane }
+        Self { cluster, crowd, running }
     }
 
     async fn stop(mut self) {

@@ -6,10 +6,7 @@ use k8s_openapi::api::batch::v1::Job;
 use mainstay::{Kind, Operator, Scope};
 use mainstay_local::controllers;
 use mainstay_local::stand_in::simulated_node;
-use mainstay_testkit::binaries::Binaries;
-use mainstay_testkit::cluster::report_missing;
-use mainstay_testkit::real::{Controllers, RealControlPlane, RealOptions};
-use mainstay_testkit::{Cluster, RunningOperator, eventually};
+use mainstay_testkit::{Cluster, ClusterKind, RunningOperator, eventually, for_each_own_cluster};
 use serde_json::{Value, json};
 
 use crate::plugin;
@@ -23,32 +20,16 @@ pub(crate) struct World {
     pub(crate) cluster: Cluster,
     running: Vec<RunningOperator>,
     streams: Option<RunningOperator>,
-    /// Goes last.
-    _control_plane: Option<RealControlPlane>,
 }
 
 /// Runs a test in each kind of cluster that there is and that the test run does not leave out.
 pub(crate) async fn in_each_world(test: impl AsyncFn(&mut World)) {
-    let wanted = std::env::var("MAINSTAY_TEST_CLUSTER").ok();
-    if wanted.as_deref() != Some("real") {
-        let cluster = Cluster::embedded().await.unwrap();
-        let builder = controllers::configure(Operator::builder(controllers::NAME, cluster.client()));
-        let mut world = World::with(cluster, None, vec![builder.build().unwrap()]).await;
-        Box::pin(test(&mut world)).await;
+    for_each_own_cluster("streams with kube-controller-manager", async |cluster| {
+        let mut world = World::of(cluster).await;
+        test(&mut world).await;
         world.stop().await;
-    }
-    if wanted.as_deref() != Some("embedded") {
-        let binaries = match Binaries::find() {
-            Ok(binaries) => binaries,
-            Err(missing) => return report_missing("streams with kube-controller-manager", &missing),
-        };
-        let options = RealOptions { controllers: Controllers::All, ..RealOptions::default() };
-        let control_plane = RealControlPlane::start(&binaries, &options).await.unwrap();
-        let cluster = Cluster::at(&control_plane.kubeconfig()).await;
-        let mut world = World::with(cluster, Some(control_plane), Vec::new()).await;
-        Box::pin(test(&mut world)).await;
-        world.stop().await;
-    }
+    })
+    .await;
 }
 
 /// The operator with this client.
@@ -57,13 +38,17 @@ pub(crate) fn operator(client: kube::Client) -> Operator {
 }
 
 impl World {
-    async fn with(cluster: Cluster, plane: Option<RealControlPlane>, mut operators: Vec<Operator>) -> Self {
+    async fn of(cluster: Cluster) -> Self {
         for definition in mainstay_streams::kinds::definitions() {
             cluster.define(definition).await;
         }
-        operators.extend(simulated_node(cluster.client(), "local").await.unwrap());
+        let mut operators = simulated_node(cluster.client(), "local").await.unwrap();
+        if cluster.kind() == ClusterKind::Embedded {
+            let builder = controllers::configure(Operator::builder(controllers::NAME, cluster.client()));
+            operators.push(builder.build().unwrap());
+        }
         let running = operators.into_iter().map(RunningOperator::start).collect();
-        let mut world = Self { cluster, running, streams: None, _control_plane: plane };
+        let mut world = Self { cluster, running, streams: None };
         world.start();
         world
     }

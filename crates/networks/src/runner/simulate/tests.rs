@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::settings::{Load, ManagerSettings, WorkerSettings};
 use super::{FAILED, manager, worker};
-use crate::config::Throttle;
+use crate::config::{SimulationConfig, Throttle};
 use crate::fetch::Fetch;
 use crate::kinds::{Adapter, Scenario};
 use crate::peers::{self, Peer};
@@ -289,7 +289,7 @@ fn jobs_have_the_environment_that_programs_read() {
         peers: vec!["peers-0-0".into(), "peers-0-1".into()],
         ..SimulationStatus::default()
     };
-    let config = spec.into();
+    let config: SimulationConfig = spec.into();
     let run = Run { name: "s", network: "n", peers_config_map: "peers", config: &config, status: &status };
     let read = |job: serde_json::Value| {
         let env = job["spec"]["template"]["spec"]["containers"][0]["env"].clone();
@@ -298,6 +298,12 @@ fn jobs_have_the_environment_that_programs_read() {
             Some(found["value"].as_str().unwrap_or("127.0.0.1").to_owned())
         }
     };
+    let sent = SimulationConfig { otlp_endpoint: "http://collector:4318".into(), ..config.clone() };
+    let collector =
+        ManagerSettings::read(read(Run { config: &sent, ..run }.manager())).unwrap().collector.unwrap();
+    assert_eq!(collector.endpoint, "http://collector:4318");
+    let of: Vec<String> = collector.resource.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    assert_eq!(of[..3], ["service.name=mainstay-simulation", "mainstay.network=n", "mainstay.simulation=s"]);
     let manager = ManagerSettings::read(read(run.manager())).unwrap();
     let worker = WorkerSettings::read(read(run.worker(1, "http://127.0.0.1:1"))).unwrap();
     expect![[r#"
