@@ -11,6 +11,7 @@ use crate::worlds;
 use anyhow::{Context as _, Result, ensure};
 use clap::Subcommand;
 use mainstay_apiserver::ApiServer;
+use mainstay_testkit::process::dies_with_us;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -214,7 +215,7 @@ async fn idle() -> Result<Idle> {
 }
 
 pub(crate) fn command(arguments: &[&str]) -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = Command::from(dies_with_us(std::env::current_exe()?));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
     Ok(command)
 }

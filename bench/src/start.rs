@@ -4,6 +4,7 @@
 
 use crate::report::{Aim, Better, Row, render};
 use anyhow::{Context as _, Result, ensure};
+use mainstay_testkit::process::dies_with_us;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
@@ -47,7 +48,7 @@ fn binary() -> Result<PathBuf> {
 /// Starts it, waits until it is ready, and kills it.
 async fn start(binary: &Path, directory: &Path) -> Result<f64> {
     let begun = Instant::now();
-    let mut child = Command::new(binary)
+    let mut child = Command::from(dies_with_us(binary))
         .args(["up", "--listen", "127.0.0.1:0", "--data"])
         .arg(directory.join("state"))
         .stdout(Stdio::piped())

@@ -9,9 +9,9 @@ use futures::{StreamExt as _, stream};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::api::{Patch, PatchParams};
-use kube::runtime::controller::{Action, Controller};
-use kube::runtime::watcher;
 use kube::{Api, Resource as _, ResourceExt as _};
+use kube_runtime::controller::{Action, Controller};
+use kube_runtime::watcher;
 use serde_json::json;
 use tokio::sync::mpsc;
 

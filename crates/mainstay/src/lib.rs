@@ -128,7 +128,7 @@
 //! | to understand one | |
 //! |---|---|
 //! | [`plan`] | what a sync does and why; what it waits for |
-//! | [`serve`], [`metrics`], [`events`] | health, numbers, and what `kubectl describe` shows; `otlp`, a feature, exports spans |
+//! | [`serve`], [`metrics`], [`events`] | health, numbers, and what `kubectl describe` shows; the crate `mainstay-otlp` exports spans |
 //! | [`diff`], [`stability`] | how objects are compared; when repetition is a loop |
 //! | [`cache`], [`queue`] | what is known of the cluster, and whose turn it is; of use by themselves |
 //! | [`clock`] | the time of what is written |
@@ -148,8 +148,6 @@ mod handler;
 mod kind;
 pub mod metrics;
 mod operator;
-#[cfg(feature = "otlp")]
-pub mod otlp;
 pub mod plan;
 pub mod queue;
 mod rbac;

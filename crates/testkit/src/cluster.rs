@@ -17,7 +17,9 @@ use tokio::sync::OnceCell;
 use crate::binaries::Binaries;
 use crate::embedded::Embedded;
 use crate::eventually::eventually;
-use crate::real::{Controllers, RealControlPlane, RealError, RealOptions, client_from};
+use crate::failure;
+use crate::isolation::Isolation;
+use crate::real::{Controllers, RealControlPlane, RealError, RealOptions, client_for};
 
 /// Names a kubeconfig of a real control plane that is already running, to share it between test processes. It must be
 /// one to throw away: tests leave their namespaces and definitions behind.
@@ -47,6 +49,7 @@ pub struct Cluster {
     client: kube::Client,
     namespace: String,
     source: Source,
+    isolation: Arc<Isolation>,
 }
 
 /// What is behind a cluster's client.
@@ -57,12 +60,27 @@ enum Source {
     Real(PathBuf),
 }
 
+impl Source {
+    /// A client whose requests pass the isolation.
+    async fn client(&self, isolation: &Arc<Isolation>) -> kube::Client {
+        match self {
+            Self::Embedded(embedded) => embedded.client(isolation),
+            Self::Real(kubeconfig) => client_for(kubeconfig, Some(isolation))
+                .await
+                .unwrap_or_else(|error| panic!("{}", chain(&error))),
+        }
+    }
+}
+
 impl Cluster {
     /// An embedded cluster of its own, where this build has one.
     pub async fn embedded() -> Option<Self> {
+        Self::embedded_with(false).await
+    }
+
+    async fn embedded_with(isolated: bool) -> Option<Self> {
         let embedded = Embedded::start()?;
-        let client = embedded.client();
-        Some(Self::with_new_namespace(client, Source::Embedded(Arc::new(embedded))).await)
+        Some(Self::with_new_namespace(Source::Embedded(Arc::new(embedded)), isolated).await)
     }
 
     /// A namespace in the real cluster that the whole test run shares, unless there is none.
@@ -71,8 +89,7 @@ impl Cluster {
     /// When its binaries are there but it does not start, and when `MAINSTAY_REQUIRE_REAL=1` and they are not there.
     pub async fn real() -> Option<Self> {
         let kubeconfig = shared_real().await?;
-        let client = client_from(&kubeconfig).await.unwrap_or_else(|error| panic!("{}", chain(&error)));
-        Some(Self::with_new_namespace(client, Source::Real(kubeconfig)).await)
+        Some(Self::with_new_namespace(Source::Real(kubeconfig), true).await)
     }
 
     /// A namespace in the cluster that a kubeconfig names: a [`RealControlPlane`] of the test's own,
@@ -81,18 +98,27 @@ impl Cluster {
     /// # Panics
     /// When the kubeconfig cannot be used.
     pub async fn at(kubeconfig: &Path) -> Self {
-        let client = client_from(kubeconfig).await.unwrap_or_else(|error| panic!("{}", chain(&error)));
-        Self::with_new_namespace(client, Source::Real(kubeconfig.to_owned())).await
+        Self::with_new_namespace(Source::Real(kubeconfig.to_owned()), false).await
     }
 
     /// Another test's view of the same cluster: a further namespace.
     pub async fn again(&self) -> Self {
-        Self::with_new_namespace(self.client.clone(), self.source.clone()).await
+        Self::with_new_namespace(self.source.clone(), self.isolation.is_enforced()).await
     }
 
-    async fn with_new_namespace(client: kube::Client, source: Source) -> Self {
+    /// The same without [isolation](crate::isolation), for a cluster that is the test's own, and for suites that compare
+    /// what servers answer about everything.
+    pub async fn unrestricted(&self) -> Self {
+        let isolation = Isolation::of(&self.namespace, false);
+        let client = self.source.client(&isolation).await;
+        Self { client, isolation, ..self.clone() }
+    }
+
+    async fn with_new_namespace(source: Source, isolated: bool) -> Self {
         let namespace = unique_name("test");
-        let cluster = Self { client, namespace, source };
+        let isolation = Isolation::of(&namespace, isolated);
+        let client = source.client(&isolation).await;
+        let cluster = Self { client, namespace, source, isolation };
         cluster.create_namespace().await;
         cluster
     }
@@ -120,7 +146,7 @@ impl Cluster {
         }
     }
 
-    /// A client with all rights.
+    /// A client with all rights, within what [isolation](crate::isolation) allows.
     pub fn client(&self) -> kube::Client {
         self.client.clone()
     }
@@ -173,12 +199,14 @@ impl Cluster {
     }
 }
 
-/// Runs a test on every cluster that `MAINSTAY_TEST_CLUSTER` asks for, one after the other, saying on which it fails.
+/// Runs a test on every cluster that `MAINSTAY_TEST_CLUSTER` asks for, one after the other. When it fails, it says on
+/// which, how to repeat it and where the logs are.
+///
+/// # Panics
+/// When the test reaches for what [may be another test's](crate::isolation).
 pub async fn for_each_cluster(test: impl AsyncFn(Cluster)) {
     for cluster in clusters().await {
-        let failure = OnFailure(cluster.kind());
-        test(cluster).await;
-        drop(failure);
+        run_on(cluster, &test).await;
     }
 }
 
@@ -188,14 +216,11 @@ pub async fn for_each_cluster(test: impl AsyncFn(Cluster)) {
 /// # Panics
 /// When one of them does not start.
 pub async fn for_each_own_cluster(what: &str, test: impl AsyncFn(Cluster)) {
-    let run = async |cluster: Cluster| {
-        let failure = OnFailure(cluster.kind());
-        Box::pin(test(cluster)).await;
-        drop(failure);
-    };
     let (embedded, real) = wanted();
     if embedded {
-        run(Cluster::embedded().await.unwrap_or_else(|| panic!("the embedded server does not start"))).await;
+        let cluster =
+            Cluster::embedded().await.unwrap_or_else(|| panic!("the embedded server does not start"));
+        run_on(cluster, &test).await;
     }
     if real {
         let binaries = match Binaries::find() {
@@ -205,22 +230,41 @@ pub async fn for_each_own_cluster(what: &str, test: impl AsyncFn(Cluster)) {
         let options = RealOptions { controllers: Controllers::All, ..RealOptions::default() };
         let started = RealControlPlane::start(&binaries, &options).await;
         let control_plane = started.unwrap_or_else(|error| panic!("{}", chain(&error)));
-        run(Cluster::at(&control_plane.kubeconfig()).await).await;
+        run_on(Cluster::at(&control_plane.kubeconfig()).await, &test).await;
     }
 }
 
-/// Names the cluster when a test panics in it.
-struct OnFailure(ClusterKind);
+async fn run_on(cluster: Cluster, test: &impl AsyncFn(Cluster)) {
+    let failing = OnFailure(cluster.clone());
+    let isolation = Arc::clone(&cluster.isolation);
+    tokio::select! {
+        biased;
+        violation = isolation.violated() => panic!("{violation}"),
+        () = Box::pin(test(cluster)) => {}
+    }
+    // The last request of the test may have been the one.
+    if let Some(violation) = isolation.violation() {
+        panic!("{violation}");
+    }
+    drop(failing);
+}
+
+/// Tells what helps, when a test panics on a cluster.
+struct OnFailure(Cluster);
 
 impl Drop for OnFailure {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("the test failed on the {} cluster", self.0);
+            let servers = match &self.0.source {
+                Source::Embedded(_) => None,
+                Source::Real(kubeconfig) => kubeconfig.parent(),
+            };
+            failure::report(self.0.kind(), &self.0.isolation.log(), servers);
         }
     }
 }
 
-/// The clusters that `MAINSTAY_TEST_CLUSTER` asks for, each with a new namespace.
+/// The clusters that `MAINSTAY_TEST_CLUSTER` asks for, each with a new namespace, kept [isolated](crate::isolation).
 ///
 /// # Panics
 /// When the variable has a value that is none of `embedded`, `real`, `both`.
@@ -228,7 +272,7 @@ pub async fn clusters() -> Vec<Cluster> {
     let (embedded, real) = wanted();
     let mut clusters = Vec::new();
     if embedded {
-        clusters.extend(Cluster::embedded().await);
+        clusters.extend(Cluster::embedded_with(true).await);
     }
     if real {
         clusters.extend(Cluster::real().await);
@@ -285,8 +329,17 @@ pub fn unique_name(prefix: &str) -> String {
     format!("{prefix}-{:08x}{:08x}{count:04x}", std::process::id(), nanos)
 }
 
+/// The digits that [`unique_name`] adds.
+const UNIQUE_DIGITS: usize = 20;
+
+/// Whether a name was made with [`unique_name`], whatever was added to it since.
+pub(crate) fn is_unique(name: &str) -> bool {
+    let is_other = |c: char| !matches!(c, '0'..='9' | 'a'..='f');
+    name.split(is_other).any(|digits| digits.len() >= UNIQUE_DIGITS)
+}
+
 /// An error with its sources, in one line each.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

@@ -3,10 +3,14 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mainstay_apiserver::{ApiServer, Served};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
+use tower::Layer as _;
+
+use crate::isolation::{IsolatedLayer, Isolation};
 
 /// An API server in memory, in this process. Other processes reach it from the moment its kubeconfig is asked for.
 #[derive(Debug)]
@@ -34,9 +38,9 @@ impl Embedded {
         &self.server
     }
 
-    /// A client with all rights that needs no socket.
-    pub fn client(&self) -> kube::Client {
-        kube::Client::new(self.server.clone(), "default")
+    /// A client with all rights that needs no socket. Its requests pass the isolation.
+    pub(crate) fn client(&self, isolation: &Arc<Isolation>) -> kube::Client {
+        kube::Client::new(IsolatedLayer(Arc::clone(isolation)).layer(self.server.clone()), "default")
     }
 
     /// The path of a kubeconfig with all rights. Serves over HTTPS on loopback from the first call on.

@@ -25,7 +25,8 @@
 //!
 //! Modules, in the order in which a test meets them: [`cluster`] (what a test asks for), [`operator`] (an operator under
 //! test, stepped or running), [`simulation`] (an operator in a world where everything goes wrong, at every place),
-//! [`eventually`](fn@eventually) (bounded waits), [`embedded`] and [`real`] (what answers), [`binaries`] (where the real one comes from).
+//! [`eventually`](fn@eventually) (bounded waits), [`isolation`] (what keeps tests apart that share a cluster), [`embedded`] and
+//! [`real`] (what answers), [`binaries`] (where the real one comes from), [`process`] (programs that end with the test).
 //!
 //! What is absent: this crate decides nothing about Kubernetes' behaviour, and it never sleeps for a
 //! guessed time; every wait ends as soon as what is waited for is true. In simulation time costs nothing.
@@ -34,7 +35,10 @@ pub mod binaries;
 pub mod cluster;
 pub mod embedded;
 mod eventually;
+mod failure;
+pub mod isolation;
 pub mod operator;
+pub mod process;
 pub mod real;
 pub mod simulation;
 

@@ -246,7 +246,11 @@ impl Cluster {
         let version = definition["spec"]["versions"][0]["name"].as_str().unwrap_or_default();
         let plural = &definition["spec"]["names"]["plural"];
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
-        let list = format!("/apis/{group}/{version}/{}", plural.as_str().unwrap_or_default());
+        let place = match definition["spec"]["scope"].as_str() {
+            Some("Namespaced") => format!("namespaces/{}/", self.namespace()),
+            _ => String::new(),
+        };
+        let list = format!("/apis/{group}/{version}/{place}{}", plural.as_str().unwrap_or_default());
         eventually(&list, async || self.get(&list).await.0.is_success().then_some(())).await;
     }
 

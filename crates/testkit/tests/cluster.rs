@@ -5,8 +5,10 @@ use std::process::{Command, Stdio};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ServiceAccount};
 use kube::api::{Api, ListParams, PostParams};
+use mainstay::{Controller, Operator, SyncRequest, SyncResponse};
 use mainstay_testkit::binaries::Binaries;
-use mainstay_testkit::{eventually, for_each_cluster};
+use mainstay_testkit::cluster::{report_missing, unique_name};
+use mainstay_testkit::{RunningOperator, eventually, for_each_cluster};
 
 #[tokio::test]
 async fn each_test_has_a_namespace_with_its_service_account_and_nothing_else() {
@@ -53,7 +55,42 @@ async fn waiting_ends_when_it_is_true() {
     .await;
 }
 
+#[tokio::test]
+#[should_panic(expected = "give the operator .namespace(cluster.namespace())")]
+async fn a_test_that_watches_a_shared_kind_in_all_namespaces_fails_at_once() {
+    for_each_cluster(async |cluster| {
+        let controller = Controller::of::<ConfigMap>().sync(|_: &SyncRequest| Ok(SyncResponse::new()));
+        let operator = Operator::builder("wide", cluster.client()).controller(controller).build().unwrap();
+        let _running = RunningOperator::start(operator);
+        std::future::pending::<()>().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+#[should_panic(expected = "it belongs to all tests; give it a name from unique_name()")]
+async fn a_test_that_changes_what_is_in_no_namespace_fails() {
+    for_each_cluster(async |cluster| {
+        let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/view";
+        let request = http::Request::delete(path).body(Vec::new()).unwrap();
+        let (status, answer) = cluster.send(request).await;
+        assert_eq!(status, 403, "{answer}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_own_kind_may_be_watched_in_all_namespaces() {
+    for_each_cluster(async |cluster| {
+        let plural = unique_name("things").replace('-', "");
+        let (status, _) = cluster.get(&format!("/apis/test.mainstay.dev/v1/{plural}")).await;
+        assert_eq!(status, 404, "the server was asked, and knows no such kind");
+    })
+    .await;
+}
+
 /// The directories of control planes that a process has started, by the arguments of what runs.
+#[cfg(target_os = "linux")]
 fn directories_of_children(pid: u32) -> Vec<PathBuf> {
     let parent = format!("PPid:\t{pid}\n");
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
@@ -67,10 +104,11 @@ fn directories_of_children(pid: u32) -> Vec<PathBuf> {
         .collect()
 }
 
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_control_plane_ends_with_the_process_that_started_it_even_when_that_is_killed() {
-    if Binaries::find().is_err() || !Path::new("/proc/self/status").exists() {
-        return;
+    if let Err(missing) = Binaries::find() {
+        return report_missing("a control plane whose owner is killed", &missing);
     }
     let mut wrapper = Command::new(env!("CARGO_BIN_EXE_real-cluster"))
         .args(["sleep", "600"])

@@ -3,12 +3,13 @@
 use std::process::Stdio;
 
 use echo_server::kinds;
+use mainstay_testkit::process::dies_with_us;
 use mainstay_testkit::{Cluster, eventually};
 use serde_json::Value;
 use tokio::process::Command;
 
 fn program() -> Command {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_echo-server"));
+    let mut program = Command::from(dies_with_us(env!("CARGO_BIN_EXE_echo-server")));
     program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     program
 }

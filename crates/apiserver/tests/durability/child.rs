@@ -1,12 +1,12 @@
 //! A server in a process of its own.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use mainstay_apiserver::ApiServer;
 
-use crate::client::Client;
+use crate::durability::client::Client;
 
 const DIRECTORY: &str = "MAINSTAY_TEST_DIRECTORY";
 
@@ -20,9 +20,15 @@ impl Child {
     /// Starts a server on a directory, or says why it refused.
     pub(crate) fn start(directory: &Path) -> Result<Self, String> {
         let mut process = Command::new(std::env::current_exe().expect("this binary"))
-            .args(["--ignored", "--exact", "child::serves_the_directory_until_killed", "--nocapture"])
+            .args([
+                "--ignored",
+                "--exact",
+                "durability::child::serves_the_directory_until_killed",
+                "--nocapture",
+            ])
             .env(DIRECTORY, directory)
-            .stdin(Stdio::null())
+            // Held until it is killed, or we are.
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -85,6 +91,8 @@ fn serves_the_directory_until_killed() {
     runtime.block_on(async {
         let listening = server.serve_http(([127, 0, 0, 1], 0).into()).await.expect("a socket");
         println!("\nSERVED {} {}", listening.address(), listening.credentials().token);
-        std::future::pending::<()>().await;
+        // Nobody writes, so this ends when the one who started us does.
+        let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
+        let _ = ended.await;
     });
 }

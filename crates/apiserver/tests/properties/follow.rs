@@ -11,8 +11,8 @@ use http_body_util::{BodyExt as _, Full};
 use mainstay_apiserver::{ApiServer, Body};
 use serde_json::Value;
 
-use crate::answer::{Sent, send};
-use crate::world::{Kind, SENTINELS};
+use crate::properties::answer::{Sent, send};
+use crate::properties::world::{Kind, SENTINELS};
 
 type Objects = BTreeMap<(String, String), Value>;
 

@@ -6,8 +6,8 @@ use proptest::sample::select;
 use serde_json::json;
 use std::fmt::Write as _;
 
-use crate::answer::Sent;
-use crate::world::{GADGETS, json_trees};
+use crate::properties::answer::Sent;
+use crate::properties::world::{GADGETS, json_trees};
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT"];
 

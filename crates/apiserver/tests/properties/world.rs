@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-use crate::answer::Sent;
+use crate::properties::answer::Sent;
 
 /// The namespace of the objects that mark the end of a sequence. No request speaks of it.
 pub(crate) const SENTINELS: &str = "sentinels";

@@ -1,6 +1,6 @@
 //! What a `WatchDelivery` does to the events of one watch, and to no other.
 
-use crate::{Events, MAPS, map, now, succeed, watch_path};
+use crate::seams::{Events, MAPS, map, now, succeed, watch_path};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use mainstay_apiserver::{ApiServer, Delivery, WatchDelivery, WatchEvent, WatchInfo};
@@ -160,7 +160,7 @@ async fn each_watch_is_decided_for_itself() {
     let (server, script) = server();
     script.on("ADDED a", Delivery::Close);
     let mut disturbed = Events::of(&server, &watch_path("")).await;
-    let mut request = crate::request("GET", &watch_path(""), &Value::Null);
+    let mut request = crate::seams::request("GET", &watch_path(""), &Value::Null);
     request.headers_mut().insert("user-agent", "undisturbed".parse().unwrap());
     let response = server.handle(request).await;
     let body = http_body_util::BodyExt::into_data_stream(response.into_body());

@@ -1,6 +1,6 @@
 //! Documents are made once for all servers of a process that have the same kinds, and each server shows its own.
 
-use crate::{request, succeed};
+use crate::seams::{request, succeed};
 use http_body_util::BodyExt as _;
 use mainstay_apiserver::ApiServer;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Faults in front of a server, each hitting exactly one request.
 
-use crate::{MAPS, bytes, map, request, send};
+use crate::seams::{MAPS, bytes, map, request, send};
 use http::request::Parts;
 use mainstay_apiserver::{ApiServer, Broken, Fault, FaultLayer, Faults};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! How much of the past is kept, and what those are told who need more.
 
-use crate::{Events, MAPS, map, now, send, succeed, watch_path};
+use crate::seams::{Events, MAPS, map, now, send, succeed, watch_path};
 use mainstay_apiserver::ApiServer;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Endpoints on loopback, where the embedder wants them.
 
-use crate::{send, succeed};
+use crate::seams::{send, succeed};
 use mainstay_apiserver::ApiServer;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Many servers in one process, as a test run or a simulated fleet has them.
 
-use crate::{Events, MAPS, map, send, succeed, watch_path};
+use crate::seams::{Events, MAPS, map, send, succeed, watch_path};
 use mainstay_apiserver::ApiServer;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! An observer sees every change, whoever makes it, and nothing that is none.
 
-use crate::{MAPS, map, send, succeed};
+use crate::seams::{MAPS, map, send, succeed};
 use futures::FutureExt as _;
 use mainstay_apiserver::{ApiServer, Change, Observer, SeededIdentities, TokioClock};
 use serde_json::{Value, json};

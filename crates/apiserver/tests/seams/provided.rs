@@ -1,6 +1,6 @@
 //! Subresources that whoever embeds the server provides.
 
-use crate::{bytes, request, send, succeed};
+use crate::seams::{bytes, request, send, succeed};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};

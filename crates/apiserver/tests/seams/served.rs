@@ -1,6 +1,6 @@
 //! The served form: who is let in, by which protocols, and how large a request may be.
 
-use crate::{MAPS, map, request, send};
+use crate::seams::{MAPS, map, request, send};
 use bytes::Bytes;
 use http::{Request, StatusCode, Version};
 use http_body_util::{BodyExt as _, Full};

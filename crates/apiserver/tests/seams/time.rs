@@ -1,6 +1,6 @@
 //! Time and identity that a test decides: nothing happens by the machine's clock, and nothing by chance.
 
-use crate::{Events, MAPS, bytes, map, request, succeed, watch_path};
+use crate::seams::{Events, MAPS, bytes, map, request, succeed, watch_path};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
@@ -34,7 +34,7 @@ async fn watch_ends_after_its_seconds_and_is_told_of_progress_every_minute() {
     let mut events = Events::of(&server, &path).await;
     let mut seen = Vec::new();
     while let Some(event) = events.next().await {
-        seen.push((begin.elapsed().as_secs(), crate::describe(&event)));
+        seen.push((begin.elapsed().as_secs(), crate::seams::describe(&event)));
     }
     // The runtime moves the paused clock whenever nothing else is left to do.
     let expected = [(0, "ADDED a=1"), (60, "BOOKMARK"), (120, "BOOKMARK"), (150, "BOOKMARK")];
@@ -83,7 +83,7 @@ async fn pod_is_granted_its_period_by_the_paused_clock() {
     tokio::time::advance(Duration::from_hours(1)).await;
     succeed(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
     succeed(&server, "DELETE", &format!("{PODS}/a"), json!({"gracePeriodSeconds": 0})).await;
-    assert_eq!(crate::send(&server, "GET", &format!("{PODS}/a"), Value::Null).await.0, 404);
+    assert_eq!(crate::seams::send(&server, "GET", &format!("{PODS}/a"), Value::Null).await.0, 404);
 }
 
 /// Requests that between them reach most of what chooses something.

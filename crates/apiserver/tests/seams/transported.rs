@@ -1,6 +1,6 @@
 //! Webhooks that are answered by a function: no network, and time that a test decides.
 
-use crate::{MAPS, map, send, succeed};
+use crate::seams::{MAPS, map, send, succeed};
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

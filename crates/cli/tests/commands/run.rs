@@ -1,8 +1,9 @@
 //! Runs a script's commands in a shell of their own each, with the test's namespace as the default one.
 
-use crate::script::Script;
+use crate::commands::script::Script;
 use kube::config::Kubeconfig;
 use mainstay_testkit::Cluster;
+use mainstay_testkit::process::dies_with_us;
 use regex::Regex;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -78,7 +79,7 @@ async fn run_command(command: &str, namespace: &str, directory: &Path, kubectl: 
     let programs =
         [own, kubectl].map(|path| path.parent().expect("a file is in a directory").display().to_string());
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut shell = Command::new("bash");
+    let mut shell = Command::from(dies_with_us("bash"));
     shell
         .arg("-c")
         .arg(format!("{PRELUDE}\n{command}"))

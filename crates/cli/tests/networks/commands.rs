@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::process::Stdio;
 use tokio::process::Command;
 
-use crate::world::World;
+use crate::networks::world::World;
 
 /// What a command came to.
 #[derive(Debug)]

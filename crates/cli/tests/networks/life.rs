@@ -5,9 +5,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use mainstay::Kind;
 use serde_json::{Value, json};
 
-use crate::looks;
-use crate::peers::{connections, of, without};
-use crate::world::{World, in_each_world, networks, simulations};
+use crate::networks::looks;
+use crate::networks::peers::{connections, of, without};
+use crate::networks::world::{World, in_each_world, networks, simulations};
 
 /// Four peers, everyone connected to everyone. What is declared among three of them is the same whether the fourth is there or not.
 pub(crate) fn spec() -> Value {

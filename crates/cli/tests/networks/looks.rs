@@ -7,10 +7,10 @@ use regex::Regex;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-use crate::life::spec;
-use crate::world::{World, networks};
+use crate::networks::life::spec;
+use crate::networks::world::{World, networks};
 
-/// Looks at the network of [`life`](crate::life) after its simulations.
+/// Looks at the network of [`life`](crate::networks::life) after its simulations.
 pub(crate) async fn check(world: &World) {
     check_overviews(world).await;
     check_pictures(world).await;

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use mainstay_networks::config::NetworkConfig;
 use serde_json::{Value, json};
 
-use crate::world::{World, in_each_world, networks, simulations};
+use crate::networks::world::{World, in_each_world, networks, simulations};
 
 /// Waits until a peer of a network is in trouble for this reason, as its node has it.
 async fn until_told(world: &World, network: &str, part: &str) {

@@ -1,6 +1,6 @@
 //! `--demo`.
 
-use crate::run::Run;
+use crate::up::run::Run;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
 use mainstay_networks::kinds::{FaultPhase, Simulation, Verdict};

@@ -1,9 +1,9 @@
 //! Disks that are full, or cannot be written.
 
-use crate::mount::SmallDisk;
-use crate::refused::check_refused;
-use crate::run::{Run, mainstay};
-use crate::{create, exists, text};
+use crate::up::mount::SmallDisk;
+use crate::up::refused::check_refused;
+use crate::up::run::{Run, mainstay};
+use crate::up::{create, exists, text};
 use expect_test::expect;
 use std::io::Write as _;
 use std::path::Path;

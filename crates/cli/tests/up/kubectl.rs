@@ -1,7 +1,7 @@
 //! Stock kubectl, and a cluster to use it on.
 
-use crate::run::{Run, mainstay};
-use crate::text;
+use crate::up::run::{Run, mainstay};
+use crate::up::text;
 use mainstay_testkit::binaries::find_program;
 use mainstay_testkit::cluster::report_missing;
 use std::ffi::OsStr;

@@ -1,6 +1,6 @@
 //! Pods that are processes of this machine, by a rule of `--rules`.
 
-use crate::kubectl::{World, is_running};
+use crate::up::kubectl::{World, is_running};
 use serde_json::{Value, json};
 
 /// What a pod that runs a script is. A `$$` in it is one `$`, as in all arguments of containers.

@@ -1,7 +1,7 @@
 //! When it does not come up: it says why, what is unchanged and what helps, and nothing is lost.
 
-use crate::run::{Run, mainstay};
-use crate::{create, text};
+use crate::up::run::{Run, mainstay};
+use crate::up::{create, text};
 use expect_test::{Expect, expect};
 use std::net::TcpListener;
 

@@ -1,9 +1,9 @@
 //! What runs when `up` ends, in whichever way, and when it comes back.
 
-use crate::kubectl::{World, is_running};
-use crate::processes::{sleeping, start_sleeper};
-use crate::run::{Run, mainstay};
-use crate::text;
+use crate::up::kubectl::{World, is_running};
+use crate::up::processes::{sleeping, start_sleeper};
+use crate::up::run::{Run, mainstay};
+use crate::up::text;
 use std::collections::BTreeSet;
 
 const WEB: &str = "

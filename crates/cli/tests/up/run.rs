@@ -1,5 +1,6 @@
 //! A run of the `mainstay` binary.
 
+use mainstay_testkit::process::dies_with_us;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -32,7 +33,7 @@ pub(crate) struct Ended {
 
 /// The binary, with nothing of the caller's in its environment.
 pub(crate) fn mainstay(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mainstay"));
+    let mut command = dies_with_us(env!("CARGO_BIN_EXE_mainstay"));
     command.args(arguments).env_clear();
     command
 }

@@ -1,6 +1,6 @@
 //! What a cluster does with the objects that people apply.
 
-use crate::kubectl::World;
+use crate::up::kubectl::World;
 
 #[tokio::test]
 async fn a_deployment_rolls_out() {

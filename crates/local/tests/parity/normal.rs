@@ -121,8 +121,10 @@ fn is_told(kind: &str, path: &str) -> bool {
     if DROPPED.iter().any(|field| below(field)) || path.contains("mainstay.dev/applied") {
         return false;
     }
-    // How often a rollout takes a step depends on how soon pods are seen to be ready.
-    if kind == "ReplicaSet" && (below("metadata.generation") || below("status.observedGeneration")) {
+    // How often a rollout takes a step, and how often endpoints are written, depends on how soon pods are seen to be ready.
+    if matches!(kind, "ReplicaSet" | "EndpointSlice")
+        && (below("metadata.generation") || below("status.observedGeneration"))
+    {
         return false;
     }
     // Ours are owned by their Service, and say nothing of when they were last changed.

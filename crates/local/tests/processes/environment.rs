@@ -7,7 +7,7 @@ use mainstay_local::node::runtime::Runtime as _;
 use mainstay_testkit::eventually;
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::processes::world::World;
 
 /// The variables that a container of this kind sees.
 async fn variables(world: &World, name: &str, mut container: Value, spec: Value) -> BTreeMap<String, String> {

@@ -7,7 +7,7 @@ use mainstay_local::node::runtime::{Launch, Observed, Runtime as _};
 use mainstay_testkit::eventually;
 use serde_json::json;
 
-use crate::world::{World, is_alive, options};
+use crate::processes::world::{World, is_alive, options};
 
 #[tokio::test]
 async fn exit_code_is_the_process_own() {
@@ -105,7 +105,7 @@ async fn next_attempt_has_files_of_its_own() {
         let Observed::Exited { attempt: last, .. } = world.observe(&id) else { panic!("it runs") };
         assert_eq!(last, attempt);
     }
-    let id = crate::world::id(&pod);
+    let id = crate::processes::world::id(&pod);
     assert_eq!((world.log(&id, 0), world.log(&id, 1)), (String::new(), "attempt\nhome\ntmp\n".into()));
 }
 
@@ -143,7 +143,7 @@ async fn what_cannot_be_run_is_named() {
         let pod = world.pod(&format!("pod-{number}"), container, json!({})).await;
         let refused = world.start(&pod, 0).await.unwrap_err();
         assert_eq!((refused.reason.as_str(), refused.message.as_str()), (reason, message));
-        assert_eq!(world.observe(&crate::world::id(&pod)), Observed::Absent);
+        assert_eq!(world.observe(&crate::processes::world::id(&pod)), Observed::Absent);
     }
 }
 
@@ -181,7 +181,7 @@ async fn pod_that_is_forgotten_while_it_starts_leaves_nothing() {
     let container = json!({"args": ["sleep 1000"], "volumeMounts": [{"name": "keys", "mountPath": "/keys"}]});
     let volumes = json!([{"name": "keys", "secret": {"secretName": "keys"}}]);
     let pod = world.pod("web", container, json!({"volumes": volumes})).await;
-    let id = crate::world::id(&pod);
+    let id = crate::processes::world::id(&pod);
     let address = world.processes.address(&id);
     let launch = Launch { pod: id.clone(), object: pod, container: "main".into(), attempt: 0, address };
     let mut starting = world.processes.start(launch.clone());

@@ -8,7 +8,7 @@ use kube::api::LogParams;
 use mainstay_local::node::process::LogEndpoint;
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::processes::world::World;
 
 async fn ask(world: &World, pod: &str, query: &str) -> (u16, String) {
     let uri = format!("/api/v1/namespaces/default/pods/{pod}/log?{query}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::world::{World, id};
+use crate::processes::world::{World, id};
 
 /// A pod that sleeps, with these probes. Every second one of them is tried.
 async fn pod(world: &World, probes: Value) -> Pod {
@@ -125,5 +125,6 @@ async fn probe_that_hangs_is_a_failure_and_ends() {
     let (_, message) = world.ended(&id).await;
     assert!(message.is_some());
     let pid = std::fs::read_to_string(world.pod_directory(&id).join("roots/main/pid")).unwrap();
-    eventually("the probe is gone", async || (!crate::world::is_alive(pid.trim())).then_some(())).await;
+    eventually("the probe is gone", async || (!crate::processes::world::is_alive(pid.trim())).then_some(()))
+        .await;
 }

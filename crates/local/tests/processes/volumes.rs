@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::World;
+use crate::processes::world::World;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::job::job;
 
-use crate::controllers_of;
+use crate::simulation::controllers_of;
 
 /// From one time to the next, as near as it goes with a user who sees to it that all has come to rest.
 const TURN: Duration = Duration::from_mins(7);

@@ -5,7 +5,7 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::{Check, Family, Script, State};
 use serde_json::{Value, json};
 
-use crate::sets::{course, disturbed, world};
+use crate::simulation::sets::{course, disturbed, world};
 
 fn sets() -> Kind {
     Kind::of::<DaemonSet>()

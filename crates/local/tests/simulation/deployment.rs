@@ -9,7 +9,7 @@ use mainstay_testkit::simulation::{
 };
 use serde_json::{Value, json};
 
-use crate::controllers_of;
+use crate::simulation::controllers_of;
 
 fn deployments() -> Kind {
     Kind::of::<Deployment>()

@@ -8,7 +8,7 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::{Script, State, check, pods};
 use serde_json::{Value, json};
 
-use crate::controllers_of;
+use crate::simulation::controllers_of;
 
 fn service(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": {"team": "red"}}, "spec": spec})

@@ -10,7 +10,7 @@ use mainstay::{Controller, DeletionBudget, Kind, SyncRequest, SyncResponse};
 use mainstay_testkit::simulation::{Check, Family, Program, Script, State, check, operator, pods};
 use serde_json::{Value, json};
 
-use crate::controllers_of;
+use crate::simulation::controllers_of;
 
 fn jobs() -> Check {
     let number = |job: &Value, field: &str| job["status"][field].as_i64().unwrap_or(0);

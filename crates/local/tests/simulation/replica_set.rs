@@ -4,7 +4,7 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::{Check, Script, check, pods};
 use serde_json::{Value, json};
 
-use crate::controllers_of;
+use crate::simulation::controllers_of;
 
 fn sets() -> Kind {
     Kind::of::<ReplicaSet>()

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use mainstay::Kind;
 use mainstay_testkit::simulation::{Check, Script, check, pods};
 
-use crate::controllers_of;
+use crate::simulation::controllers_of;
 
 /// The controllers in a world in which pods run.
 pub(crate) fn world(script: Script) -> Check {

@@ -8,7 +8,7 @@ use mainstay_local::controllers::storage::PROVISIONER;
 use mainstay_testkit::simulation::{Check, Script, State, check};
 use serde_json::{Value, json};
 
-use crate::controllers_of;
+use crate::simulation::controllers_of;
 
 fn claim(name: &str, spec: &Value) -> Value {
     let mut all = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use mainstay_networks::runner::peer::{Running, Settings};
+use mainstay_testkit::process::dies_with_us;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -123,7 +124,7 @@ impl Node {
     }
 
     fn kubo(&self, program: &PathBuf, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program);
+        let mut command = Command::from(dies_with_us(program));
         command.args(arguments).env("IPFS_PATH", &self.home).env("IPFS_TELEMETRY", "off");
         command.stdin(Stdio::null()).kill_on_drop(true);
         command

@@ -6,7 +6,7 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::Script;
 use serde_json::json;
 
-use crate::world::{Dials, cluster, disturbed, killed, lab, networks, plagued};
+use crate::simulation::world::{Dials, cluster, disturbed, killed, lab, networks, plagued};
 
 #[test]
 fn whatever_goes_wrong_a_network_is_assembled_connected_and_changed() {

@@ -7,7 +7,7 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::{Family, Script};
 use serde_json::{Value, json};
 
-use crate::world::{disturbed, happens, killed, laboratory, load, ready, simulations};
+use crate::simulation::world::{disturbed, happens, killed, laboratory, load, ready, simulations};
 
 /// A verdict, in a condition.
 const FINISHED: &str = r#""Running" -> "Judged""#;

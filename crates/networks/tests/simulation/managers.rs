@@ -16,8 +16,8 @@ use mainstay_networks::simulation::{ManagerClient, ManagerPlace};
 use mainstay_testkit::simulation::{External, Seat, WorldClock};
 use serde_json::json;
 
-use crate::pods::dismissed;
-use crate::world::NAMESPACE;
+use crate::simulation::pods::dismissed;
+use crate::simulation::world::NAMESPACE;
 
 /// So long after the last worker was made, the load begins.
 const BEGINS_AFTER: Duration = Duration::from_secs(2);

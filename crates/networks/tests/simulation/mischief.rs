@@ -5,9 +5,9 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::{Family, Script};
 use serde_json::json;
 
-use crate::peers::behaviour::{BABBLES, HANGS, LIES};
-use crate::pods::{BEHAVES, CUT};
-use crate::world::{Dials, cluster, disturbed, happens, killed, lab, networks};
+use crate::simulation::peers::behaviour::{BABBLES, HANGS, LIES};
+use crate::simulation::pods::{BEHAVES, CUT};
+use crate::simulation::world::{Dials, cluster, disturbed, happens, killed, lab, networks};
 
 /// Two peers as they should be and a third one, of another group, that is not. Later it is replaced by one that is.
 fn with_a_third(behaviour: &str) -> Script {

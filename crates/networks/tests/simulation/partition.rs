@@ -3,7 +3,7 @@
 use mainstay_testkit::simulation::{Check, Family, Script};
 use serde_json::json;
 
-use crate::world::{Dials, cluster, disturbed, happens, killed, lab, load};
+use crate::simulation::world::{Dials, cluster, disturbed, happens, killed, lab, load};
 
 /// A partition that lasts for a part of the run, and criteria that say so.
 fn script() -> Script {

@@ -7,7 +7,7 @@ use mainstay_networks::rpc::{Disturbance, Endpoint, Identity, Rpc, RpcError};
 use mainstay_testkit::simulation::{External, ExternalError};
 use serde_json::{Value, json};
 
-use crate::pods::{REGISTER, wire};
+use crate::simulation::pods::{REGISTER, wire};
 
 /// How a peer behaves that is not as it should be.
 pub(crate) mod behaviour {

@@ -8,8 +8,8 @@ use mainstay_networks::peers;
 use mainstay_testkit::simulation::{Check, State};
 use serde_json::{Value, json};
 
-use crate::pods::REGISTER;
-use crate::world::{NAMESPACE, networks, simulations};
+use crate::simulation::pods::REGISTER;
+use crate::simulation::world::{NAMESPACE, networks, simulations};
 
 pub(crate) fn of_networks(check: Check) -> Check {
     of_simulations(check)

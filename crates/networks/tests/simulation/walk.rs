@@ -5,8 +5,8 @@ use mainstay_networks::kinds::Network;
 use mainstay_testkit::simulation::Script;
 use serde_json::{Value, json};
 
-use crate::pods::Kept;
-use crate::world::{Dials, QUIET, cluster_with, judge, lab};
+use crate::simulation::pods::Kept;
+use crate::simulation::world::{Dials, QUIET, cluster_with, lab};
 
 /// The definition of networks with nothing but a property of each sort: one that makes and removes peers, one that renames an object, and one that has peers
 /// connected anew. Others come to the same, and there are two hundred. Those that restart peers are left out, because the history of a `StatefulSet` tells of
@@ -33,5 +33,5 @@ fn keep(properties: &mut Value, names: &[&str]) {
 #[test]
 fn the_way_to_a_spec_makes_no_difference() {
     let check = cluster_with(Dials::Noted, Kept::OnlyOfLiving).quiet(QUIET);
-    judge(&check.script(Script::new().create(lab(&json!({})))).every_spec_change(cut_down(), 1));
+    check.script(Script::new().create(lab(&json!({})))).every_spec_change(cut_down(), 1).run();
 }

@@ -15,10 +15,10 @@ use mainstay_networks::{NAME, configure_with};
 use mainstay_testkit::simulation::{Check, Family, Program, Script, Seat, check, operator, operator_at};
 use serde_json::{Value, json};
 
-use crate::managers::Managers;
-use crate::peers::Peers;
-use crate::pods::{self, Kept, address};
-use crate::properties;
+use crate::simulation::managers::Managers;
+use crate::simulation::peers::Peers;
+use crate::simulation::pods::{self, Kept, address};
+use crate::simulation::properties;
 
 pub(crate) const NAMESPACE: &str = "network-lab";
 /// How many peers the network has that simulations find ready.
@@ -181,23 +181,17 @@ pub(crate) fn happens(check: &Check, texts: &[&str]) {
 
 /// The operator dies before and after each of its writes.
 pub(crate) fn killed(check: Check) {
-    judge(&check.quiet(QUIET).every_crash_point());
+    check.quiet(QUIET).every_crash_point().run();
 }
 
 /// Some combinations of all that can go wrong.
 pub(crate) fn disturbed(check: Check) {
-    judge(&check.quiet(QUIET_WITHOUT_ANSWERS).seeds(SEEDS));
+    check.quiet(QUIET_WITHOUT_ANSWERS).seeds(SEEDS).run();
 }
 
 /// Whatever can go wrong does, at every place; only refused and lost requests, which are more than all else together, come by chance.
 pub(crate) fn plagued(check: Check) {
     let check = check.quiet(QUIET_WITHOUT_ANSWERS);
-    judge(&check.clone().every_fault().but(Family::Requests));
-    judge(&check.seeds(SEEDS));
-}
-
-pub(crate) fn judge(check: &Check) {
-    let report = check.report();
-    println!("{report}");
-    assert!(report.failures.is_empty(), "see above");
+    check.clone().every_fault().but(Family::Requests).run();
+    check.seeds(SEEDS).run();
 }

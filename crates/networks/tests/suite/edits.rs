@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use mainstay::Kind;
 use serde_json::{Value, json};
 
-use crate::fixtures::{World, in_each_world, listed};
+use crate::suite::fixtures::{World, in_each_world, listed};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn edits_converge() {

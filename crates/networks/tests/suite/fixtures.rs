@@ -12,7 +12,7 @@ use mainstay_networks::{NAME, configure_with};
 use mainstay_testkit::{Cluster, ClusterKind, RunningOperator, for_each_own_cluster};
 use serde_json::{Value, json};
 
-use crate::crowd::Crowd;
+use crate::suite::crowd::Crowd;
 
 /// How long a story waits for anything. kube-controller-manager collects what a new kind owns only after up to a minute.
 const PATIENCE: Duration = Duration::from_mins(2);

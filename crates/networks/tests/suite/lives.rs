@@ -8,7 +8,7 @@ use mainstay::Kind;
 use mainstay_networks::peers;
 use serde_json::json;
 
-use crate::fixtures::{World, address, condition, in_each_world, listed, networks};
+use crate::suite::fixtures::{World, address, condition, in_each_world, listed, networks};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn networks_live() {

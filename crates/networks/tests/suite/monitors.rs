@@ -3,7 +3,7 @@
 use mainstay::{Kind, Scope};
 use serde_json::json;
 
-use crate::fixtures::in_each_world;
+use crate::suite::fixtures::in_each_world;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn monitors_are_made_once_the_cluster_has_their_kind() {

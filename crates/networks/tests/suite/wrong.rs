@@ -4,7 +4,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use mainstay::Kind;
 use serde_json::{Value, json};
 
-use crate::fixtures::{condition, in_each_world};
+use crate::suite::fixtures::{condition, in_each_world};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_edit_changes_nothing_and_is_told_with_its_field() {

@@ -5,8 +5,8 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::{Check, Script};
 use serde_json::{Value, json};
 
-use crate::plugin::{requests, with};
-use crate::world::{
+use crate::simulation::plugin::{requests, with};
+use crate::simulation::world::{
     backfill_of_orders, completed, disturbed, failed, feeds, killed, orders, program, runs, without_pods,
 };
 

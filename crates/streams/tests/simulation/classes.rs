@@ -3,8 +3,8 @@
 use mainstay_testkit::simulation::Script;
 use serde_json::json;
 
-use crate::plugin::{classes, definition};
-use crate::world::{
+use crate::simulation::plugin::{classes, definition};
+use crate::simulation::world::{
     alone, change, class_with, disturbed, feeds, killed, orders, program, runs, without_pods,
 };
 

@@ -5,7 +5,7 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::Script;
 use serde_json::{Value, json};
 
-use crate::world::{
+use crate::simulation::world::{
     change, disturbed, feeds, killed, orders, plagued, run_of_orders, with_plugin, without_pods,
 };
 

@@ -7,7 +7,7 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::Script;
 use serde_json::json;
 
-use crate::world::{
+use crate::simulation::world::{
     change, completes, disturbed, failed, fails, feeds, killed, orders, program, run_of_orders, with_class,
     with_plugin, without_pods,
 };

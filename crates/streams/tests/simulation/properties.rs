@@ -9,7 +9,7 @@ use mainstay_streams::kinds::{ActiveRun, labels};
 use mainstay_testkit::simulation::{Check, State};
 use serde_json::Value;
 
-use crate::world::{GENERATION, feeds};
+use crate::simulation::world::{GENERATION, feeds};
 
 /// How many past runs a status has room for, unless a class says otherwise.
 const HISTORY: usize = 5;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use mainstay_testkit::simulation::Script;
 use serde_json::json;
 
-use crate::world::{change, completes, feeds, killed, orders, program, with_plugin};
+use crate::simulation::world::{change, completes, feeds, killed, orders, program, with_plugin};
 
 const QUIET: Duration = Duration::from_mins(2);
 const TURN: Duration = Duration::from_mins(7);

@@ -5,8 +5,8 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::{Check, Script, State};
 use serde_json::{Value, json};
 
-use crate::plugin::templates;
-use crate::world::{disturbed, feeds, killed, stream, with_class, with_secrets, without_pods};
+use crate::simulation::plugin::templates;
+use crate::simulation::world::{disturbed, feeds, killed, stream, with_class, with_secrets, without_pods};
 
 fn secret(value: &str) -> Value {
     json!({

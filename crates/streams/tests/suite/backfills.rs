@@ -3,7 +3,7 @@
 use mainstay_testkit::eventually;
 use serde_json::{Value, json};
 
-use crate::fixtures::{Plugin, World, classes, condition, env, in_each_world, requests};
+use crate::suite::fixtures::{Plugin, World, classes, condition, env, in_each_world, requests};
 
 #[tokio::test]
 async fn streams_are_backfilled() {

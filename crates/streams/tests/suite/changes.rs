@@ -5,7 +5,7 @@ use mainstay::Kind;
 use mainstay_testkit::eventually;
 use serde_json::{Value, json};
 
-use crate::fixtures::{Plugin, World, in_each_world, jobs, templates};
+use crate::suite::fixtures::{Plugin, World, in_each_world, jobs, templates};
 
 #[tokio::test]
 async fn jobs_are_kept_as_they_shall_be() {

@@ -7,7 +7,7 @@ use mainstay::Kind;
 use mainstay_testkit::cluster::ClusterKind;
 use serde_json::json;
 
-use crate::fixtures::{Plugin, World, classes, condition, env, in_each_world};
+use crate::suite::fixtures::{Plugin, World, classes, condition, env, in_each_world};
 
 #[tokio::test]
 async fn classes_come_and_go() {

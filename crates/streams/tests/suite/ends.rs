@@ -3,7 +3,7 @@
 use mainstay_testkit::eventually;
 use serde_json::{Value, json};
 
-use crate::fixtures::{Plugin, World, condition, env, in_each_world, jobs, template};
+use crate::suite::fixtures::{Plugin, World, condition, env, in_each_world, jobs, template};
 
 #[tokio::test]
 async fn ends_are_followed_up() {

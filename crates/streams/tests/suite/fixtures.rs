@@ -9,8 +9,8 @@ use mainstay_local::stand_in::simulated_node;
 use mainstay_testkit::{Cluster, ClusterKind, RunningOperator, eventually, for_each_own_cluster};
 use serde_json::{Value, json};
 
-use crate::plugin;
-pub(crate) use crate::plugin::{classes, requests, template, templates};
+use crate::simulation::plugin;
+pub(crate) use crate::simulation::plugin::{classes, requests, template, templates};
 
 /// How long a story waits for anything. kube-controller-manager collects what a new kind owns only after up to a minute.
 const PATIENCE: Duration = Duration::from_secs(90);

@@ -6,7 +6,7 @@ use mainstay::Kind;
 use mainstay_testkit::eventually;
 use serde_json::{Value, json};
 
-use crate::fixtures::{World, classes, env, in_each_world, jobs};
+use crate::suite::fixtures::{World, classes, env, in_each_world, jobs};
 
 #[tokio::test]
 async fn streams_live() {

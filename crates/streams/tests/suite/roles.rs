@@ -7,7 +7,7 @@ use mainstay_testkit::Cluster;
 use mainstay_testkit::cluster::ClusterKind;
 use serde_json::{Value, json};
 
-use crate::fixtures::{Plugin, World, condition, in_each_world, operator};
+use crate::suite::fixtures::{Plugin, World, condition, in_each_world, operator};
 
 /// The account to which the plugin's own manifest grants its role.
 fn account(granted: &[Value]) -> Value {

@@ -5,7 +5,7 @@ use mainstay::Kind;
 use mainstay_testkit::eventually;
 use serde_json::{Value, json};
 
-use crate::fixtures::{Plugin, condition, env, in_each_world, template, templates};
+use crate::suite::fixtures::{Plugin, condition, env, in_each_world, template, templates};
 
 #[tokio::test]
 async fn what_is_wrong_is_told() {

@@ -1,13 +1,15 @@
 //! Runs a command beside a real control plane: `real-cluster COMMAND [ARGUMENT…]`.
 //!
 //! Starts the control plane, names its kubeconfig in `MAINSTAY_TEST_REAL_KUBECONFIG` and `KUBECONFIG`, runs the
-//! command, stops everything and returns the command's exit code. This is how several test processes share one.
+//! command, stops everything and returns the command's exit code. This is how several test processes share one. When this
+//! program is killed, so are the control plane and the command.
 
 use std::error::Error;
 use std::process::ExitCode;
 
 use mainstay_testkit::binaries::Binaries;
 use mainstay_testkit::cluster::REAL_KUBECONFIG;
+use mainstay_testkit::process::dies_with_us;
 use mainstay_testkit::real::{RealControlPlane, RealOptions};
 
 #[tokio::main(flavor = "current_thread")]
@@ -35,7 +37,7 @@ async fn run(
     program: &std::ffi::OsString,
     arguments: &[std::ffi::OsString],
 ) -> Result<ExitCode, Box<dyn Error>> {
-    let mut command = tokio::process::Command::new(program);
+    let mut command = tokio::process::Command::from(dies_with_us(program));
     command.args(arguments);
     let control_plane = match Binaries::find() {
         Ok(binaries) => Some(RealControlPlane::start(&binaries, &RealOptions::default()).await?),

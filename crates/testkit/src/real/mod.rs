@@ -5,16 +5,17 @@
 //! value is dropped or the process that started it dies.
 
 mod certificates;
-mod process;
 
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
 use tempfile::TempDir;
@@ -22,8 +23,9 @@ use tokio::time::Instant;
 
 pub use self::certificates::CertificateError;
 use self::certificates::Certificates;
-use self::process::Process;
 use crate::binaries::Binaries;
+use crate::isolation::{IsolatedLayer, Isolation};
+use crate::process::Process;
 
 /// Cluster IPs come from here.
 pub const SERVICE_CIDR: &str = "10.96.0.0/16";
@@ -198,6 +200,14 @@ impl RealControlPlane {
 
 /// A client for the cluster that a kubeconfig names. It doesn't repeat requests: tests want to see the first answer.
 pub async fn client_from(kubeconfig: &Path) -> Result<kube::Client, RealError> {
+    client_for(kubeconfig, None).await
+}
+
+/// The same with all requests kept [isolated](crate::isolation).
+pub(crate) async fn client_for(
+    kubeconfig: &Path,
+    isolation: Option<&Arc<Isolation>>,
+) -> Result<kube::Client, RealError> {
     // The process may have set one, and any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let broken = |error| RealError::Kubeconfig(error, kubeconfig.to_path_buf());
@@ -205,8 +215,12 @@ pub async fn client_from(kubeconfig: &Path) -> Result<kube::Client, RealError> {
     let mut config =
         kube::Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await.map_err(broken)?;
     config.default_retry = false;
-    kube::Client::try_from(config)
-        .map_err(|error| RealError::Client(Box::new(error), kubeconfig.to_path_buf()))
+    let builder = ClientBuilder::try_from(config)
+        .map_err(|error| RealError::Client(Box::new(error), kubeconfig.to_path_buf()))?;
+    Ok(match isolation {
+        Some(isolation) => builder.with_layer(&IsolatedLayer(Arc::clone(isolation))).build(),
+        None => builder.build(),
+    })
 }
 
 /// Ports that were free a moment ago, all different because all are held until the last is found.

@@ -118,7 +118,8 @@ fn try_everything(check: &Check, baseline: &Baseline, passed: &[Passed], report:
         let all: Vec<_> =
             families.flat_map(|family| enumerate(family, passed, has_webhooks).faults).collect();
         let combined = |seed| course(check, seed, combine(seed, &all));
-        let courses: Vec<Course> = (1..=check.seeds).map(combined).collect();
+        let courses: Vec<Course> =
+            (0..check.seeds).map(|nth| combined(check.first_seed.wrapping_add(nth))).collect();
         try_part(check, baseline, Part::Combinations, &courses, 0, report);
     }
     if let Some((definition, sequences)) = &check.walk {

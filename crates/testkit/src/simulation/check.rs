@@ -38,6 +38,7 @@ pub struct Check {
     /// Families that are left out, whatever else is said.
     pub(super) without: BTreeSet<Family>,
     pub(super) seeds: u64,
+    pub(super) first_seed: u64,
     pub(super) walk: Option<(Value, usize)>,
     pub(super) same_end_as: Option<Script>,
     pub(super) replay: Option<(u64, Faults)>,
@@ -66,6 +67,7 @@ pub fn check(program: Program) -> Check {
         families: BTreeSet::new(),
         without: BTreeSet::new(),
         seeds: 0,
+        first_seed: 1,
         walk: None,
         same_end_as: None,
         replay: None,
@@ -286,13 +288,15 @@ impl Check {
         self
     }
 
-    /// Runs everything, for a test.
+    /// Runs it, for a test. How much is tried is up to the test run: with `MAINSTAY_SIMULATION=crash-points` only these,
+    /// with `campaign` ten times the seeds. Seeds count from `MAINSTAY_SEED`, or from 1.
     ///
     /// # Panics
     /// When something is found; the message tells the story of it.
     pub fn run(self) {
-        let report = self.report();
-        assert!(report.failures.is_empty(), "{report}");
+        let report = super::effort::adapt(self, super::effort::of_this_run()).report();
+        println!("{report}");
+        assert!(report.failures.is_empty(), "see above");
     }
 
     /// What happens without faults, or in what is to be [replayed](Self::replay), judged by nobody.

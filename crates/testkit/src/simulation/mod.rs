@@ -58,6 +58,7 @@ mod clock;
 mod compare;
 mod deliveries;
 mod describe;
+mod effort;
 mod external;
 mod family;
 mod fault;

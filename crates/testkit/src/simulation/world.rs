@@ -132,7 +132,7 @@ impl World {
         let stage = Arc::new(Stage::new(record, Sequence::new(course.seed), wish));
         let mut servers = BTreeMap::new();
         for (index, cluster) in setup.clusters.iter().enumerate() {
-            let server = build_server(cluster, course.seed + index as u64, &clock, &stage, setup);
+            let server = build_server(cluster, course.seed.wrapping_add(index as u64), &clock, &stage, setup);
             server.start().await;
             servers.insert(cluster.clone(), server);
         }

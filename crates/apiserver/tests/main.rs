@@ -1,0 +1,13 @@
+//! The API server as its embedders and clients meet it.
+//!
+//! One binary, one module for each suite:
+//!
+//! - `durability`: `kill -9`, full disks and damaged files
+//! - `first_five_minutes`: the example of the README
+//! - `properties`: random requests against a model
+//! - `seams`: what an embedder can put in: faults, delivery, time, subresources
+
+mod durability;
+mod first_five_minutes;
+mod properties;
+mod seams;

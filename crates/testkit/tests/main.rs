@@ -1,0 +1,3 @@
+//! What a test gets from this crate.
+
+mod cluster;

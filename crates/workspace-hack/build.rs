@@ -1,0 +1,3 @@
+//! Cargo resolves build dependencies only of packages that have a build script.
+
+fn main() {}
