@@ -295,8 +295,8 @@ impl Check {
     /// When something is found; the message tells the story of it.
     pub fn run(self) {
         let report = super::effort::adapt(self, super::effort::of_this_run()).report();
+        assert!(report.failures.is_empty(), "{report}");
         println!("{report}");
-        assert!(report.failures.is_empty(), "see above");
     }
 
     /// What happens without faults, or in what is to be [replayed](Self::replay), judged by nobody.
