@@ -12,7 +12,7 @@ up: ## Everything on this machine: the API server on loopback, and the path of i
 	@cargo run --profile up -p mainstay-cli -- up
 
 # Compiles the tests and runs them, suite by suite: see xtask/src/main.rs and docs/testing.md.
-TESTS := cargo run --quiet --package xtask -- test
+TESTS := cargo run --package xtask -- test
 
 test: kubernetes kubo ## All tests, on the embedded API server and on a real control plane.
 	MAINSTAY_TEST_CLUSTER=both $(TESTS)

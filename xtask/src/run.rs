@@ -127,7 +127,9 @@ fn round_of(
     std::thread::scope(|scope| {
         for _ in 0..options.jobs() {
             scope.spawn(|| {
-                while let Some(suite) = lock(&queue).pop_front() {
+                // Not in the condition of a loop, which would hold the lock while the suite runs.
+                let next = || lock(&queue).pop_front();
+                while let Some(suite) = next() {
                     let outcome = round.run(suite);
                     let mut done = lock(&done);
                     done.push((suite.clone(), outcome));
