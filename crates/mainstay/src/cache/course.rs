@@ -2,6 +2,8 @@
 //!
 //! - A cut watch resumes from the last version that it was told. Only when the server has forgotten that version is
 //!   the state listed again.
+//! - After an interruption the server may have another history: its state was removed, or a backup was restored. Before a
+//!   watch resumes, the server's revision is read. If it is lower than the last known one, the state is listed again.
 //! - The state is listed as a stream. A server that refuses, or does not bring it to an end, is asked for pages.
 //! - Failures wait twice as long each time, from half a second to half a minute, less up to a half by chance; at least
 //!   as long as the server asks. Hearing anything begins anew.
@@ -19,6 +21,8 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 const MISSING_MAX: Duration = Duration::from_secs(10);
 /// A watch that ends sooner and says nothing has not worked.
 const WORKING_MIN: Duration = Duration::from_secs(5);
+/// A watch that lasted this long was ended by the timeout that the client asked for, not by a restart of the server.
+pub(super) const WATCH_SECONDS_MIN: u64 = 260;
 /// So often a list may lose its place before it is asked for in one piece.
 const LOST_PLACES_MAX: u32 = 2;
 
@@ -30,6 +34,8 @@ pub(super) enum Attempt {
     Pages {
         limited: bool,
     },
+    /// The server's revision, before a watch resumes.
+    Revision,
     Changes {
         from: String,
     },
@@ -39,7 +45,7 @@ impl Attempt {
     /// The permission that it needs.
     pub(super) fn verb(&self) -> &'static str {
         match self {
-            Self::Pages { .. } => "list",
+            Self::Pages { .. } | Self::Revision => "list",
             Self::StreamedList | Self::Changes { .. } => "watch",
         }
     }
@@ -56,6 +62,8 @@ pub(super) enum Failure {
     Broken(#[source] kube::Error),
     #[error("the server did not answer for {} s", .0.as_secs())]
     Silent(Duration),
+    #[error("the watch has been silent for {} s", .0.as_secs())]
+    Quiet(Duration),
     #[error("the server refused")]
     Refused(#[source] Refusal),
     #[error("the answer is not what a Kubernetes server sends")]
@@ -85,15 +93,24 @@ pub(super) enum Finding {
     Missing,
 }
 
+/// How lists are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    Streamed,
+    /// In pages this time: the last stream had no end.
+    PagesOnce,
+    /// In pages: the server refuses to stream.
+    Pages,
+}
+
 /// The state of one watch between attempts.
 #[derive(Debug)]
 pub(super) struct Course {
-    /// The server has not refused to stream lists.
-    streams: bool,
-    /// The next list comes in pages all the same.
-    pages_next: bool,
+    lists: Lists,
     /// The version to resume from, once a list is complete.
     from: Option<String>,
+    /// The watch was interrupted, and the server that answers now may have another history.
+    interrupted: bool,
     /// A list was completed once.
     ever_listed: bool,
     failures: u32,
@@ -104,9 +121,9 @@ pub(super) struct Course {
 impl Course {
     pub(super) fn new() -> Self {
         Self {
-            streams: true,
-            pages_next: false,
+            lists: Lists::Streamed,
             from: None,
+            interrupted: false,
             ever_listed: false,
             failures: 0,
             not_found: 0,
@@ -116,8 +133,9 @@ impl Course {
 
     pub(super) fn attempt(&self) -> Attempt {
         match &self.from {
+            Some(_) if self.interrupted => Attempt::Revision,
             Some(from) => Attempt::Changes { from: from.clone() },
-            None if self.streams && !self.pages_next => Attempt::StreamedList,
+            None if self.lists == Lists::Streamed => Attempt::StreamedList,
             None => Attempt::Pages { limited: self.lost_places < LOST_PLACES_MAX },
         }
     }
@@ -131,8 +149,15 @@ impl Course {
     pub(super) fn listed(&mut self, version: &str) {
         self.heard(version);
         self.ever_listed = true;
-        self.pages_next = false;
+        self.interrupted = false;
+        self.stream_unless_refused();
         self.lost_places = 0;
+    }
+
+    fn stream_unless_refused(&mut self) {
+        if self.lists == Lists::PagesOnce {
+            self.lists = Lists::Streamed;
+        }
     }
 
     /// Everything up to this version was told.
@@ -149,28 +174,55 @@ impl Course {
         }
     }
 
+    /// The server's revision is known again. Returns whether it went back, so that the state must be listed again.
+    pub(super) fn found_revision(&mut self, version: &str) -> bool {
+        self.interrupted = false;
+        let known = self.from.as_ref().and_then(|from| from.parse::<u64>().ok());
+        // Versions that are no numbers cannot be compared.
+        let went_back =
+            known.zip(version.parse().ok()).is_some_and(|(known, found): (u64, u64)| found < known);
+        if went_back {
+            self.from = None;
+        }
+        went_back
+    }
+
     /// The server has accepted the question.
     pub(super) fn answered(&mut self) {
         self.not_found = 0;
     }
 
-    /// The server has ended a watch as it should. Returns how long to wait.
+    /// The server has ended a watch without an error. Returns how long to wait.
     pub(super) fn ended(&mut self, lasted: Duration, rng: &mut Rng) -> Duration {
+        self.interrupted |= lasted < Duration::from_secs(WATCH_SECONDS_MIN);
         if lasted >= WORKING_MIN { Duration::ZERO } else { self.back_off(BACKOFF_MAX, rng) }
     }
 
     pub(super) fn failed(&mut self, attempt: &Attempt, failure: &Failure, rng: &mut Rng) -> Verdict {
+        self.interrupted = true;
+        if matches!(failure, Failure::Quiet(_)) && self.from.is_some() {
+            // Not every server sends bookmarks. Its revision shows whether it still answers.
+            return Verdict { wait: Duration::ZERO, finding: Finding::Usual };
+        }
         let Failure::Refused(refusal) = failure else {
-            self.pages_next = matches!(failure, Failure::Endless);
+            self.stream_unless_refused();
+            if matches!(failure, Failure::Endless) {
+                self.lists = Lists::PagesOnce;
+            }
             return Verdict { wait: self.back_off(BACKOFF_MAX, rng), finding: Finding::Trouble };
         };
         let streaming = *attempt == Attempt::StreamedList;
         let (finding, wait) = match refusal.code {
             400 | 422 if streaming => {
-                self.streams = false;
+                self.lists = Lists::Pages;
                 return Verdict { wait: Duration::ZERO, finding: Finding::Usual };
             }
             410 => return self.gone(attempt, rng),
+            403 if *attempt == Attempt::Revision => {
+                // Without permission to list, the watch resumes unchecked.
+                self.interrupted = false;
+                return Verdict { wait: Duration::ZERO, finding: Finding::Usual };
+            }
             403 => {
                 let message = refusal.message.clone();
                 (Finding::Forbidden { message }, self.back_off(BACKOFF_MAX, rng))

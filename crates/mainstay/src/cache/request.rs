@@ -19,6 +19,8 @@ pub(super) enum Question<'a> {
     StreamedList { timeout_seconds: u64 },
     /// A page of the state: the first one, or the one of a token.
     Page { token: &'a str, limited: bool },
+    /// The server's revision: a page with at most one item.
+    Revision,
     /// Every change from a version on.
     Changes { from: &'a str, timeout_seconds: u64 },
 }
@@ -46,6 +48,8 @@ pub(super) fn request(
                 query.add("continue", token);
             }
         }
+        // Without `resourceVersion` the answer is the newest state, never that of a cache that lags behind.
+        Question::Revision => query.add("limit", "1"),
         Question::Changes { from, timeout_seconds } => {
             query.add("watch", "true");
             query.add("resourceVersion", from);
@@ -59,7 +63,7 @@ pub(super) fn request(
     if let Some(name) = &selection.scope.name {
         query.add("fieldSelector", &format!("metadata.name={name}"));
     }
-    let list = matches!(question, Question::Page { .. });
+    let list = matches!(question, Question::Page { .. } | Question::Revision);
     // A server that cannot reduce its answers sends whole objects, of which only the metadata is kept.
     let accept = match (selection.options.metadata_only, list) {
         (true, true) => {

@@ -11,7 +11,7 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tokio::time::{Instant, timeout};
 
-use super::course::{Attempt, Course, Failure, Finding, render_chain};
+use super::course::{Attempt, Course, Failure, Finding, WATCH_SECONDS_MIN, render_chain};
 use super::kind_cache::{KindCache, Listeners, Wanted};
 use super::lines::{self, Line, Lines, Refusal};
 use super::request::{Question, request};
@@ -23,10 +23,11 @@ use super::{Change, Unreadable};
 
 /// How long an answer may take to begin, or a page to arrive.
 const ANSWER_MAX: Duration = Duration::from_mins(1);
-/// How long after the time at which the server should end a watch it is taken for dead.
-const SILENCE_MARGIN: Duration = Duration::from_secs(30);
+/// The longest time without a word on a watch. Kubernetes sends a bookmark every minute when nothing changes; after this time
+/// the connection may be half-open, so the server is asked for its revision.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(90);
 /// The server is asked to end watches after a time of this range, so that those of many processes don't end at once.
-const WATCH_SECONDS: std::ops::RangeInclusive<u64> = 260..=290;
+const WATCH_SECONDS: std::ops::RangeInclusive<u64> = WATCH_SECONDS_MIN..=290;
 
 /// Keeps one shelf as the server is.
 pub(super) struct Watcher {
@@ -91,7 +92,9 @@ impl Watcher {
         self.version = version;
         self.shape = Shape::new(&self.cache.kind, &selection.options);
         self.selection = selection;
-        self.relist = Relist::Widened;
+        if self.relist != Relist::Replaced {
+            self.relist = Relist::Widened;
+        }
         self.course.list_again();
     }
 
@@ -101,6 +104,10 @@ impl Watcher {
         let begun = Instant::now();
         let outcome = match &attempt {
             Attempt::Pages { limited } => match self.read_pages(*limited).await {
+                Ok(()) => return,
+                Err(failure) => Err(failure),
+            },
+            Attempt::Revision => match self.check_revision().await {
                 Ok(()) => return,
                 Err(failure) => Err(failure),
             },
@@ -124,7 +131,7 @@ impl Watcher {
         let wait_ms = u64::try_from(verdict.wait.as_millis()).unwrap_or(u64::MAX);
         let next = match verdict.finding {
             Finding::Usual => {
-                tracing::debug!(%kind, error, "the objects are listed again");
+                tracing::debug!(%kind, error, "asking again");
                 return verdict.wait;
             }
             Finding::Missing => KindState::Missing,
@@ -179,6 +186,23 @@ impl Watcher {
         Err(Failure::Refused(Refusal::read(code, retry_after.map(Duration::from_secs), &body)))
     }
 
+    /// Compares the server's revision with the last known one.
+    async fn check_revision(&mut self) -> Result<(), Failure> {
+        let response = self.ask(Question::Revision).await?;
+        let body = collect(response.into_body()).await?;
+        let page = lines::read_page(&self.shape, &mut self.scratch, &body, &mut |_| ());
+        let found = page.map_err(Failure::Garbled)?.resource_version;
+        if self.course.found_revision(&found) {
+            let known = self.cache.read().progress();
+            tracing::warn!(
+                kind = %self.cache.kind, known, found,
+                "the server's revision went back: its state was replaced; listing again"
+            );
+            self.relist = Relist::Replaced;
+        }
+        Ok(())
+    }
+
     /// Reads the whole state page by page.
     async fn read_pages(&mut self, limited: bool) -> Result<(), Failure> {
         let mut token = String::new();
@@ -219,10 +243,9 @@ impl Watcher {
             self.cache.write().begin_relist(self.relist);
         }
         self.cache.set_state(if listing { KindState::Listing } else { KindState::Live });
-        let silence = Duration::from_secs(timeout_seconds) + SILENCE_MARGIN;
         let mut lines = Lines::default();
         loop {
-            let frame = timeout(silence, body.frame()).await.map_err(|_| Failure::Silent(silence))?;
+            let frame = timeout(SILENCE_MAX, body.frame()).await.map_err(|_| Failure::Quiet(SILENCE_MAX))?;
             let Some(frame) = frame else {
                 return if listing { Err(Failure::Endless) } else { Ok(()) };
             };

@@ -6,11 +6,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Client;
 use kube::api::{Api, PostParams};
 use kube::client::Body;
-use mainstay_apiserver::ApiServer;
+use mainstay_apiserver::{ApiServer, Delivery, WatchDelivery, WatchEvent, WatchInfo};
 
 use super::Operator;
 use crate::controller::Controller;
@@ -141,6 +142,62 @@ async fn readyz_fails_when_watches_have_been_stale_for_a_minute() {
     assert!(failing().iter().all(|why| why.starts_with("stale:")), "{:?}", failing());
     cut.store(false, Ordering::SeqCst);
     until("it to be ready again", &|| failing().is_empty()).await;
+    running.abort();
+}
+
+/// Delivers nothing while it is true, and nobody notices: the connection is half-open.
+#[derive(Clone, Default)]
+struct HalfOpen(Arc<tokio::sync::watch::Sender<bool>>);
+
+impl HalfOpen {
+    async fn heals(&self) {
+        let _ = self.0.subscribe().wait_for(|half_open| !half_open).await;
+    }
+}
+
+impl WatchDelivery for HalfOpen {
+    fn deliver<'a>(&'a self, _: &'a WatchInfo, _: &'a WatchEvent) -> BoxFuture<'a, Delivery> {
+        Box::pin(async {
+            self.heals().await;
+            Delivery::Send
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn readyz_fails_two_minutes_after_the_last_word_of_a_watch() {
+    let half_open = HalfOpen::default();
+    let server = ApiServer::builder().watch_delivery(half_open.clone()).build().unwrap();
+    let server = Client::new(server, "default");
+    let waiting = half_open.clone();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (server, half_open) = (server.clone(), waiting.clone());
+        async move {
+            half_open.heals().await;
+            server.send(request).await
+        }
+    });
+    let operator = operator(Client::new(service, "default"), Duration::from_secs(30));
+    let running = tokio::spawn({
+        let operator = operator.clone();
+        async move { operator.run(std::future::pending()).await }
+    });
+    let is_ready = || operator.runner.readiness().iter().all(|(_, result)| result.is_ok());
+    while operator.caches().len() < 2 || !is_ready() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    // Within the hour of silence that a healthy server is asked through, it stays ready.
+    for _ in 0..60 {
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        assert!(is_ready(), "{:?}", operator.runner.readiness());
+    }
+    half_open.0.send_replace(true);
+    tokio::time::sleep(Duration::from_secs(121)).await;
+    let readiness = operator.runner.readiness();
+    assert!(readiness.iter().all(|(_, result)| result.is_err()), "{readiness:?} {:?}", operator.caches());
+    half_open.0.send_replace(false);
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert!(is_ready(), "{:?}", operator.runner.readiness());
     running.abort();
 }
 

@@ -26,6 +26,9 @@ use crate::serve::{Check, DebugSource, ParentFilter};
 /// How long a watch may be without its server before it counts as stale. A connection that is cut and made again within
 /// this time is everyday business.
 const STALE_AFTER: Duration = Duration::from_mins(1);
+/// A watch of which nothing was heard for this long may be deaf: servers send a bookmark every minute, and one that does not is
+/// asked after a minute and a half.
+const HEARD_MAX: Duration = Duration::from_mins(2);
 
 /// How often a plan is made anew because the server was found to have rewritten something. Once is enough for what is there;
 /// a second time is for who changes it meanwhile.
@@ -205,10 +208,16 @@ impl Runner {
     pub(crate) fn readiness(&self) -> Vec<Check> {
         let mut checks: Vec<Check> = Vec::new();
         for report in self.caches.reports() {
-            let result = match &report.state {
-                KindState::Live if report.synced => Ok(()),
-                KindState::Stale { since, .. } if report.synced && since.elapsed() < STALE_AFTER => Ok(()),
-                other => Err(describe(other)),
+            let silent = report.heard_ago.filter(|ago| *ago > HEARD_MAX);
+            let passes = match &report.state {
+                KindState::Live => report.synced,
+                KindState::Stale { since, .. } => report.synced && since.elapsed() < STALE_AFTER,
+                _ => false,
+            };
+            let result = match silent {
+                None if passes => Ok(()),
+                Some(ago) if passes => Err(format!("not heard of for {} s", ago.as_secs())),
+                _ => Err(describe(&report.state)),
             };
             checks.push((report.kind.to_string(), result));
         }

@@ -42,10 +42,40 @@ fn cut_watch_resumes_where_it_was() {
     let mut trip = Trip::live();
     trip.0.heard("17");
     assert_eq!(trip.fail(&Failure::Silent(Duration::ZERO)).finding, Finding::Trouble);
+    assert_eq!(trip.0.attempt(), Attempt::Revision);
+    assert!(!trip.0.found_revision("17"));
     assert_eq!(trip.0.attempt(), changes("17"));
+    assert_eq!(trip.0.ended(Duration::from_mins(5), &mut trip.1), Duration::ZERO);
+    assert_eq!(trip.0.attempt(), changes("17"), "it ended at its own timeout");
     assert_eq!(trip.0.ended(Duration::from_mins(4), &mut trip.1), Duration::ZERO);
-    assert_eq!(trip.0.attempt(), changes("17"));
+    assert_eq!(trip.0.attempt(), Attempt::Revision, "the server may have been restarted");
     assert!(trip.0.ended(Duration::ZERO, &mut trip.1) > Duration::ZERO, "never in a hot loop");
+}
+
+#[test]
+fn revision_that_went_back_leads_to_a_list() {
+    let mut trip = Trip::live();
+    trip.0.heard("17");
+    trip.fail(&Failure::Silent(Duration::ZERO));
+    assert!(trip.0.found_revision("16"));
+    assert_eq!(trip.0.attempt(), Attempt::StreamedList);
+    trip.0.listed("16");
+    assert_eq!(trip.0.attempt(), changes("16"));
+    trip.fail(&Failure::Silent(Duration::ZERO));
+    assert!(!trip.0.found_revision("abc"), "it cannot be compared");
+    assert_eq!(trip.0.attempt(), changes("16"));
+}
+
+#[test]
+fn quiet_watch_is_no_trouble_as_long_as_the_server_answers() {
+    let mut trip = Trip::live();
+    let quiet = Failure::Quiet(Duration::ZERO);
+    assert_eq!(trip.fail(&quiet), Verdict { wait: Duration::ZERO, finding: Finding::Usual });
+    assert_eq!(trip.0.attempt(), Attempt::Revision);
+    assert_eq!(trip.fail(&Failure::Silent(Duration::ZERO)).finding, Finding::Trouble);
+    assert_eq!(trip.fail(&refused(403)).finding, Finding::Usual, "who may not list goes on unchecked");
+    assert_eq!(trip.0.attempt(), changes("5"));
+    assert_eq!(Trip::new().fail(&quiet).finding, Finding::Trouble, "a list must not be quiet");
 }
 
 #[test]
@@ -99,7 +129,7 @@ fn kind_that_was_there_is_missing_only_when_that_is_said_twice_in_a_row() {
     assert_eq!(trip.fail(&refused(404)).finding, Finding::Trouble);
     trip.0.answered();
     assert_eq!(trip.fail(&refused(404)).finding, Finding::Trouble);
-    assert_eq!(trip.0.attempt(), changes("5"));
+    assert_eq!(trip.0.attempt(), Attempt::Revision);
     assert_eq!(trip.fail(&refused(404)).finding, Finding::Missing);
     assert_eq!(trip.0.attempt(), Attempt::StreamedList);
     assert_eq!(Trip::new().fail(&refused(404)).finding, Finding::Missing, "one that never was");
@@ -126,7 +156,9 @@ fn waits_grow_are_bounded_and_begin_anew() {
 fn server_is_left_alone_as_long_as_it_asks() {
     let mut trip = Trip::live();
     assert_eq!(trip.fail(&refused_for(429, Some(60))).wait, Duration::from_mins(1));
+    assert!(!trip.0.found_revision("5"));
     assert_eq!(trip.fail(&refused_for(403, Some(60))).finding, Finding::Forbidden { message: "no".into() });
+    assert!(!trip.0.found_revision("5"));
     assert_eq!(trip.0.attempt(), changes("5"));
 }
 

@@ -88,6 +88,11 @@ impl Index {
         }
     }
 
+    /// Whether this list had it.
+    pub(super) fn is_marked(&self, key: &Key, epoch: u32) -> bool {
+        self.slots.get(key).is_some_and(|slot| slot.epoch == epoch)
+    }
+
     /// The keys of what a list did not have, unless it is newer than the list.
     pub(super) fn unmarked(&self, epoch: u32, list_revision: u64) -> Vec<Key> {
         let missing = |slot: &Slot| {

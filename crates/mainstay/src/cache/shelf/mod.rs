@@ -44,6 +44,8 @@ pub(crate) enum Relist {
     CatchUp,
     /// More objects, or more of each, are wanted than before: what is held is no measure for what comes.
     Widened,
+    /// The server's state was replaced by an older or another one: revisions of before mean nothing. Includes `Widened`.
+    Replaced,
 }
 
 /// All cached objects of one kind.
@@ -61,7 +63,7 @@ pub(crate) struct Shelf {
 
 #[derive(Debug)]
 struct Listing {
-    replaces_all: bool,
+    reason: Relist,
     /// Items that are not held although they are older than `progress`. They come in unless the list proves to be
     /// older than that too; then they were deleted.
     doubtful: Vec<Object>,
@@ -84,6 +86,10 @@ fn is_newer(new: &Object, old: &Object) -> bool {
         (0, _) | (_, 0) => new.resource_version() != old.resource_version() || new.uid() != old.uid(),
         (new, old) => new > old,
     }
+}
+
+fn is_same_version(one: &Object, other: &Object) -> bool {
+    one.uid() == other.uid() && one.resource_version() == other.resource_version()
 }
 
 impl Shelf {
@@ -115,7 +121,8 @@ impl Shelf {
 
     /// Takes in the answer to an own write. The watch's echo of it will change nothing.
     pub(crate) fn own_write(&mut self, object: Object) -> Change {
-        let change = self.seen(object);
+        let replaced = self.listing.as_ref().is_some_and(|listing| listing.reason == Relist::Replaced);
+        let change = if replaced { self.item(object) } else { self.seen(object) };
         if let Change::Updated { old, new } = &change
             && old.uid() != new.uid()
         {
@@ -229,11 +236,16 @@ impl Shelf {
     /// A list begins. One that was not brought to its end is forgotten.
     pub(crate) fn begin_relist(&mut self, relist: Relist) {
         self.epoch += 1;
-        let replaces_all = relist == Relist::Widened;
-        if replaces_all {
+        // A list that was cut short found that the state was replaced: what is held is still that of before.
+        let replaced = |listing: &Listing| listing.reason == Relist::Replaced;
+        let reason = if self.listing.as_ref().is_some_and(replaced) { Relist::Replaced } else { relist };
+        if reason != Relist::CatchUp {
             self.progress = 0;
         }
-        self.listing = Some(Listing { replaces_all, doubtful: Vec::new() });
+        if reason == Relist::Replaced {
+            self.graves.clear();
+        }
+        self.listing = Some(Listing { reason, doubtful: Vec::new() });
     }
 
     /// An item of the list.
@@ -242,17 +254,18 @@ impl Shelf {
             return Change::Nothing;
         }
         let Some(held) = self.index.get(object.key()) else { return self.new_item(object) };
-        let newer = is_newer(&object, held);
+        let reason = self.listing.as_ref().map(|listing| listing.reason);
+        let of_before = reason == Some(Relist::Replaced) && !self.index.is_marked(object.key(), self.epoch);
+        let newer = is_newer(&object, held) || (of_before && !is_same_version(&object, held));
         let same = held.uid() == object.uid();
-        let equal = same && held.resource_version() == object.resource_version();
-        let replaces_all = self.listing.as_ref().is_some_and(|listing| listing.replaces_all);
+        let equal = is_same_version(&object, held);
         if newer || same {
             self.index.mark(object.key(), self.epoch);
         }
         if newer {
             self.put(object)
         } else {
-            if equal && replaces_all {
+            if equal && reason != Some(Relist::CatchUp) {
                 // The same version with more in it is nobody's change.
                 self.put(object);
             }
@@ -291,7 +304,9 @@ impl Shelf {
             self.graves
                 .retain(|_, grave| grave.epoch == epoch || (revision != 0 && grave.revision > revision));
         }
-        for key in self.index.unmarked(self.epoch, revision) {
+        // What is newer than the list came after it, unless its revision is one of another history.
+        let newest = if listing.reason == Relist::Replaced { 0 } else { revision };
+        for key in self.index.unmarked(self.epoch, newest) {
             changes.push(self.remove(&key, Departure::Object));
         }
         self.progress = self.progress.max(revision);

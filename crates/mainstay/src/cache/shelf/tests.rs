@@ -297,3 +297,23 @@ fn object_whose_name_we_took_over_does_not_come_back() {
     assert_eq!(held(&shelf), "b/w@2");
     assert!(shelf.graves.is_empty());
 }
+
+#[test]
+fn a_replaced_state_counts_although_its_revisions_are_lower() {
+    let mut shelf = Shelf::default();
+    relist(&mut shelf, &[("a", "u", 58), ("b", "v", 40), ("c", "w", 59)], 60);
+    shelf.own_delete(&key("b"), "v", 40);
+    shelf.begin_relist(Relist::Replaced);
+    assert!(matches!(shelf.item(object("a", "u", 30)), Change::Updated { .. }));
+    assert!(matches!(shelf.own_write(object("d", "x", 51)), Change::Added { .. }));
+    assert!(matches!(shelf.item(object("b", "v", 40)), Change::Added { .. }), "its deletion is undone");
+    // Cut short and begun again: what is held is still measured by nothing.
+    shelf.begin_relist(Relist::CatchUp);
+    for (name, uid, revision) in [("a", "u", 30), ("b", "v", 40), ("d", "x", 51)] {
+        assert!(shelf.item(object(name, uid, revision)).is_nothing());
+    }
+    assert!(matches!(shelf.own_write(object("a", "u", 52)), Change::Updated { .. }));
+    assert_eq!(shelf.end_relist(51).len(), 1, "c is gone");
+    assert_eq!(held(&shelf), "a/u@52 b/v@40 d/x@51");
+    assert!(matches!(shelf.apply_event(seen("e", "y", 53)), Change::Added { .. }));
+}

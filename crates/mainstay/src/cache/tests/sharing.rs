@@ -16,7 +16,7 @@ fn key(name: &str) -> Key {
 async fn first_user_starts_the_watch_and_the_last_one_ends_it() {
     let world = World::new();
     world.create(&["a"]).await;
-    world.server.start().await;
+    world.server().start().await;
     let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let before = alive();
     let first = world.watch().await;

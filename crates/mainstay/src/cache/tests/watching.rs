@@ -81,7 +81,7 @@ async fn compacted_history_is_repaired_by_a_list() {
     world.set("a", "2").await;
     world.until("the cut", |world| world.report().errors > 0).await;
     world.delete("b").await;
-    world.server.compact();
+    world.server().compact();
     assert_eq!(world.cached(), "a=1 b=1", "an error changes nothing");
     world.weather.calm();
     world.until_cached("a=2").await;
@@ -127,19 +127,52 @@ async fn pages_that_expire_are_begun_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_watch_is_taken_for_dead_after_its_time() {
+async fn quiet_watch_is_replaced_when_the_server_still_answers() {
     let world = World::new();
     let watch = world.watch().await;
     world.weather.held.send_replace(true);
     let begun = Instant::now();
     world.create(&["a"]).await;
+    world.weather.requests_with("");
+    world.until("the question", |world| world.weather.requests_with("limit=1") > 0).await;
+    assert_eq!(begun.elapsed().as_secs(), 90);
+    world.weather.held.send_replace(false);
+    world.until_cached("a=1").await;
+    assert_eq!((watch.state(), world.report().lists, world.report().errors), (KindState::Live, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_open_connection_is_noticed() {
+    let world = World::new();
+    let watch = world.watch().await;
+    world.weather.held.send_replace(true);
+    world.weather.on_request(|_| Fault::Lost);
+    let begun = Instant::now();
     let state = watch.state_after(&KindState::Live).await;
     assert!(matches!(state, KindState::Stale { .. }), "{state:?}");
     let seconds = begun.elapsed().as_secs();
-    assert!((290..=320).contains(&seconds), "{seconds}");
-    world.weather.held.send_replace(false);
-    world.until_cached("a=1").await;
-    assert_eq!((watch.state(), world.report().lists), (KindState::Live, 1));
+    assert!((90..=150).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_whose_revision_went_back_is_listed_again() {
+    let world = World::new();
+    world.create(&["kept", "newer"]).await;
+    world.set("kept", "2").await;
+    world.set("kept", "3").await;
+    let watch = world.watch().await;
+    world.told();
+    world.weather.on_event("MODIFIED kept", Delivery::Close);
+    world.set("kept", "4").await;
+    world.replace_server();
+    world.create(&["kept", "other"]).await;
+    world.until_cached("kept=1 other=1").await;
+    let mut told = world.told();
+    told.sort();
+    assert_eq!(told, ["kept updated", "newer deleted", "other added"]);
+    assert_eq!(watch.state(), KindState::Live);
+    world.set("kept", "4").await;
+    world.until_cached("kept=4 other=1").await;
 }
 
 #[tokio::test(start_paused = true)]

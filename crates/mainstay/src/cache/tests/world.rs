@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -93,8 +94,29 @@ impl WatchDelivery for Weather {
     }
 }
 
+/// The server that answers now.
+#[derive(Clone)]
+struct Current(Arc<Mutex<ApiServer>>);
+
+impl<B> tower_service::Service<http::Request<B>> for Current
+where
+    ApiServer: tower_service::Service<http::Request<B>>,
+{
+    type Response = <ApiServer as tower_service::Service<http::Request<B>>>::Response;
+    type Error = <ApiServer as tower_service::Service<http::Request<B>>>::Error;
+    type Future = <ApiServer as tower_service::Service<http::Request<B>>>::Future;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        self.0.lock().unwrap().clone().call(request)
+    }
+}
+
 pub(super) struct World {
-    pub(super) server: ApiServer,
+    server: Arc<Mutex<ApiServer>>,
     pub(super) caches: Caches,
     pub(super) weather: Weather,
     told: Arc<Mutex<Vec<String>>>,
@@ -104,13 +126,23 @@ pub(super) struct World {
 impl World {
     pub(super) fn new() -> Self {
         let weather = Weather::default();
-        let server = ApiServer::builder().watch_delivery(weather.clone()).build().unwrap();
-        let faulty = FaultLayer::new(weather.clone()).around(server.clone());
+        let server = Arc::new(Mutex::new(new_server(&weather)));
+        let faulty = FaultLayer::new(weather.clone()).around(Current(server.clone()));
         let caches = Caches::new(kube::Client::new(faulty, "default"), Rng::with_seed(3));
         let told = Arc::new(Mutex::new(Vec::new()));
         let log = told.clone();
         let subscription = caches.subscribe(move |_, change| log.lock().unwrap().push(describe(change)));
         Self { server, caches, weather, told, _subscription: subscription }
+    }
+
+    /// The server that answers now.
+    pub(super) fn server(&self) -> ApiServer {
+        self.server.lock().unwrap().clone()
+    }
+
+    /// Puts an empty server in the place of the one before.
+    pub(super) fn replace_server(&self) {
+        *self.server.lock().unwrap() = new_server(&self.weather);
     }
 
     /// Watches the maps of the test and waits until they are all there.
@@ -130,7 +162,7 @@ impl World {
             .header("content-type", content)
             .body(Full::new(body))
             .unwrap();
-        let response = self.server.handle(request).await;
+        let response = self.server().handle(request).await;
         let status = response.status();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         assert!(status.is_success(), "{method} {path}: {status} {body:?}");
@@ -184,6 +216,10 @@ impl World {
     pub(super) fn report(&self) -> KindReport {
         self.caches.reports().remove(0)
     }
+}
+
+fn new_server(weather: &Weather) -> ApiServer {
+    ApiServer::builder().watch_delivery(weather.clone()).build().unwrap()
 }
 
 fn describe(change: &Change) -> String {
