@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::kind_cache::{KindCache, Listeners};
 use super::{Change, Object, Unreadable};
@@ -142,13 +143,19 @@ impl fmt::Debug for OwnWrite {
 }
 
 /// Whether the answer to a delete shows an object that is only marked. Some kinds answer with the object though it is
-/// gone; the others then answer with a `Status`.
+/// gone; the others then answer with a `Status`. The finalizers of a Namespace are in its `spec`.
 pub(super) fn still_exists(response: &[u8]) -> Result<bool, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct Answer<'a> {
         kind: String,
         #[serde(default)]
         metadata: Metadata,
+        #[serde(borrow)]
+        spec: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct NamespaceSpec {
+        finalizers: Option<Vec<String>>,
     }
     #[derive(Deserialize, Default)]
     #[serde(default, rename_all = "camelCase")]
@@ -157,8 +164,12 @@ pub(super) fn still_exists(response: &[u8]) -> Result<bool, serde_json::Error> {
         deletion_grace_period_seconds: Option<i64>,
         finalizers: Option<Vec<String>>,
     }
-    let Answer { kind, metadata } = serde_json::from_slice(response)?;
-    let held = metadata.deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0)
-        || metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty());
+    let Answer { kind, metadata, spec } = serde_json::from_slice(response)?;
+    let is_held_by = |finalizers: Option<Vec<String>>| finalizers.is_some_and(|all| !all.is_empty());
+    let mut held = metadata.deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0)
+        || is_held_by(metadata.finalizers);
+    if let Some(spec) = spec.filter(|_| kind == "Namespace") {
+        held |= is_held_by(serde_json::from_str::<NamespaceSpec>(spec.get())?.finalizers);
+    }
     Ok(kind != "Status" && metadata.deletion_timestamp.is_some() && held)
 }

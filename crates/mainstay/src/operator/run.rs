@@ -192,7 +192,7 @@ impl Operator {
         beside.spawn(async move {
             loop {
                 let first = standing.borrow_and_update().held.keys().any(|shard| shard.index() == 0);
-                tell.send_replace(first);
+                tell.send_if_modified(|leads| std::mem::replace(leads, first) != first);
                 tokio::select! {
                     biased;
                     changed = standing.changed() => if changed.is_err() { return },

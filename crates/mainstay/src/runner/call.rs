@@ -31,12 +31,15 @@ pub(crate) enum Role<'a> {
 }
 
 impl<'a> Role<'a> {
-    /// A parent that goes is the finalizer's, as long as it waits for it.
+    /// A parent that is being deleted and still has our finalizer is the finalizer's. Without a function for that, the framework
+    /// releases its children and removes the finalizer itself.
     pub(crate) fn of(controller: &'a Controller, request: &SyncRequest, finalizer: &str) -> Self {
+        let deleting = request.snapshot().parent.is_deleting();
+        let waits = deleting && has_finalizer(request.parent_json(), finalizer);
         match &controller.finalize {
-            _ if !request.snapshot().parent.is_deleting() => Self::Handler(&controller.handler),
-            Some(finalize) if has_finalizer(request.parent_json(), finalizer) => Self::Finalizer(finalize),
-            _ if controller.options.until_gone => Self::Handler(&controller.handler),
+            _ if !deleting => Self::Handler(&controller.handler),
+            Some(finalize) if waits => Self::Finalizer(finalize),
+            _ if !waits && controller.options.until_gone => Self::Handler(&controller.handler),
             _ => Self::Nobody,
         }
     }

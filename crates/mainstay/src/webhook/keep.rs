@@ -152,9 +152,13 @@ impl Keeper {
 
     /// Looks for ever.
     pub(super) async fn run(mut self) {
+        let mut registrar = self.serving.registrar.clone();
         loop {
+            // Seen before the look: an election during it is followed by another look, and none by nothing.
+            if let Some(leads) = &mut registrar {
+                leads.mark_unchanged();
+            }
             let pause = self.look().await;
-            let mut registrar = self.serving.registrar.clone();
             let elected = async {
                 let changed = match &mut registrar {
                     Some(leads) => leads.changed().await.is_ok(),

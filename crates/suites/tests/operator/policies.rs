@@ -253,6 +253,25 @@ async fn children_that_shall_outlive_their_parent_are_released() {
 }
 
 #[tokio::test]
+async fn children_are_released_by_a_controller_that_is_called_until_the_parent_is_gone() {
+    for_each_cluster(async |cluster| {
+        let controller = Controller::for_kind(shop_kind())
+            .child(ChildKind::of::<ConfigMap>().orphan_on_delete())
+            .until_gone()
+            .sync(maps_of);
+        let test = step_through(&cluster, controller).await;
+        test.create(shop("paint", json!({"maps": {"a": {"key": "1"}}}))).await;
+        test.settle().await;
+        test.delete(&shop_kind(), "paint").await;
+        test.settle().await;
+        until_gone(&cluster, &shop_kind(), "paint").await;
+        let after = test.get(&config_maps(), "a").await.unwrap();
+        assert_eq!(after["metadata"]["ownerReferences"], Value::Null);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_child_that_lost_its_reference_gets_it_back() {
     for_each_cluster(async |cluster| {
         let test = step_through(&cluster, shops().sync(maps_of)).await;

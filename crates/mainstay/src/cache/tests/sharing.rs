@@ -147,6 +147,14 @@ fn answer_with_an_object_that_nothing_holds_means_that_it_is_gone() {
     assert!(exists(json!({"deletionTimestamp": time, "finalizers": ["x"]})));
     assert!(!exists(json!({"deletionTimestamp": time, "deletionGracePeriodSeconds": 0})));
     assert!(!exists(json!({})));
+    let namespace = |spec: &str, kind: &str| {
+        let answer =
+            format!(r#"{{"kind":"{kind}","metadata":{{"deletionTimestamp":"{time}"}},"spec":{spec}}}"#);
+        still_exists(answer.as_bytes()).unwrap()
+    };
+    assert!(namespace(r#"{"finalizers":["kubernetes"]}"#, "Namespace"), "it terminates");
+    assert!(!namespace(r#"{"finalizers":[]}"#, "Namespace"));
+    assert!(!namespace(r#"{"finalizers":7}"#, "Shop"), "another kind's field of that name");
     assert!(!still_exists(br#"{"kind":"Status","status":"Success"}"#).unwrap());
     assert!(still_exists(b"<html>").is_err());
 }

@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -199,4 +200,37 @@ async fn hooks_that_cannot_be_told_apart_are_refused() {
     );
     let named = twice().with(Hook::validate::<ConfigMap>(|_| Ok(())).named("other"));
     assert!(named.serve(client(), Serving::on_loopback()).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_looks_when_it_is_elected_and_otherwise_at_its_interval() {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let (counted, server) = (requests.clone(), client());
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let asked = counted.fetch_add(1, Ordering::SeqCst);
+        assert!(asked < 1000, "it asks without a pause");
+        let server = server.clone();
+        async move { server.send(request).await }
+    });
+    let (elect, leads) = watch::channel(false);
+    elect.send_replace(false);
+    let hook = Hook::validate::<ConfigMap>(|_| Ok(()));
+    let serving = Serving::on_loopback()
+        .certificate_secret(crate::Key::namespaced("default", "hooks"))
+        .registering_while(leads);
+    let webhooks = Webhooks::new("hooks").with(hook);
+    let server = webhooks.serve(kube::Client::new(service, "default"), serving).await.unwrap();
+    let mut state = server.state();
+    let task = tokio::spawn(server.run(std::future::pending()));
+    state.wait_for(|state| state.serving).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let asked = requests.swap(0, Ordering::SeqCst);
+    assert!((1..20).contains(&asked), "{asked} requests in the first second");
+    elect.send_replace(true);
+    state.wait_for(WebhookState::is_ready).await.unwrap();
+    requests.store(0, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let asked = requests.load(Ordering::SeqCst);
+    assert!((10..100).contains(&asked), "{asked} requests in ten minutes");
+    task.abort();
 }
