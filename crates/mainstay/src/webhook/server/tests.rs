@@ -208,9 +208,14 @@ async fn a_replica_looks_when_it_is_elected_and_otherwise_at_its_interval() {
     let (counted, server) = (requests.clone(), client());
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         let asked = counted.fetch_add(1, Ordering::SeqCst);
-        assert!(asked < 1000, "it asks without a pause");
         let server = server.clone();
-        async move { server.send(request).await }
+        async move {
+            // Time stands still for whoever asks without a pause.
+            if asked >= 1000 {
+                std::future::pending::<()>().await;
+            }
+            server.send(request).await
+        }
     });
     let (elect, leads) = watch::channel(false);
     elect.send_replace(false);
