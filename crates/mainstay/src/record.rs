@@ -44,6 +44,8 @@ pub struct Recording {
     rules: Vec<(Kind, Rules)>,
     memory: Memory,
     finalizer: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
     has_status: bool,
     deletions_allowed: usize,
 }
@@ -113,6 +115,7 @@ impl Recording {
             rules: situation.rules.iter().map(|(kind, rules)| (kind.clone(), Rules::clone(rules))).collect(),
             memory: situation.memory.clone(),
             finalizer: situation.finalizer.to_owned(),
+            namespace: situation.namespace.map(str::to_owned),
             has_status: situation.has_status,
             deletions_allowed: situation.deletions_allowed,
         }
@@ -158,6 +161,7 @@ impl Recording {
         Ok(answer.decide(&Situation {
             controller,
             finalizer: &self.finalizer,
+            namespace: self.namespace.as_deref(),
             snapshot: request.snapshot(),
             parent_json: request.parent_json(),
             strangers: &strangers,

@@ -168,6 +168,13 @@ impl Object {
         parts::text_entry(self.header.annotations.of(&self.json), name)
     }
 
+    /// Whether both have the same labels and annotations, without parsing them.
+    pub(crate) fn is_labelled_as(&self, other: &Self) -> bool {
+        let parts = |object: &Self| [object.header.labels, object.header.annotations];
+        let texts = parts(self).into_iter().zip(parts(other));
+        texts.into_iter().all(|(mine, theirs)| mine.of(&self.json) == theirs.of(&other.json))
+    }
+
     /// Whether a selector selects it.
     pub fn is_selected_by(&self, selector: &Selector) -> bool {
         selector.is_everything() || selector.matches(&self.labels())

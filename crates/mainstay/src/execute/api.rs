@@ -183,11 +183,28 @@ fn is_of_namespace(status: &Value) -> bool {
     status.pointer("/details/kind").is_some_and(|kind| kind == "namespaces")
 }
 
-/// The wordings by which Kubernetes refuses to change a field of an object that exists.
+/// The wordings by which Kubernetes refuses to change a field of an object that exists. A suite provokes them on the real server.
+const IMMUTABLE: [&str; 9] = [
+    // Job, Deployment, Secret, ConfigMap, PersistentVolume and its claim, and most others.
+    "is immutable",
+    "are immutable",
+    // StatefulSet and StorageClass: `updates to … are forbidden`.
+    "updates to",
+    // Service, its clusterIP above all.
+    "may not change once set",
+    "can not be unset",
+    // RoleBinding and ClusterRoleBinding.
+    "cannot change roleRef",
+    // Pod.
+    "pod updates may not change fields",
+    // PriorityClass.
+    "may not be changed in an update",
+    // Containers of a Pod.
+    "pod updates may not add or remove containers",
+];
+
 fn is_immutable(message: &str) -> bool {
-    ["field is immutable", "updates to", "may not change once set", "is immutable"]
-        .iter()
-        .any(|wording| message.contains(wording))
+    IMMUTABLE.iter().any(|wording| message.contains(wording))
 }
 
 /// An error with its sources, in one line.

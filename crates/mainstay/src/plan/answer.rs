@@ -102,7 +102,12 @@ fn read_key(
              namespace"
         )),
         (Scope::Namespaced, Some(own), _) => Ok(Key::namespaced(own, name)),
-        (Scope::Namespaced, None, Some(given)) => Ok(Key::namespaced(given, name)),
+        (Scope::Namespaced, None, Some(given)) => match situation.namespace {
+            Some(only) if only != given => Err(format!(
+                "metadata.namespace: it is in {given}, but the operator is limited to namespace {only} and would not see it"
+            )),
+            _ => Ok(Key::namespaced(given, name)),
+        },
         (Scope::Namespaced, None, None) => {
             Err("metadata.namespace is missing; a cluster-scoped parent has none to give".into())
         }

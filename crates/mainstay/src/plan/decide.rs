@@ -25,6 +25,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) controller: &'a Controller,
     /// The finalizer's name.
     pub(crate) finalizer: &'a str,
+    /// The only namespace that the operator watches, if it is limited to one.
+    pub(crate) namespace: Option<&'a str>,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) parent_json: &'a Value,
     /// Objects that have a desired child's name and are not this parent's.
@@ -102,13 +104,21 @@ impl Memory {
         self.verified.binary_search(&fingerprint(live.uid(), live.resource_version())).is_ok()
     }
 
-    /// Remembers that all children are as desired, and forgets those that are gone.
-    pub(crate) fn verify(&mut self, parent: &Object, children: &[(Kind, Vec<Arc<Object>>)]) {
+    /// Forgets how the server rewrote children that are gone.
+    pub(crate) fn prune(&mut self, parent: &Object, children: &[(Kind, Vec<Arc<Object>>)]) {
+        if !self.learned.is_empty() {
+            let mut live: Vec<_> =
+                children.iter().flat_map(|(_, objects)| objects).map(|live| live.uid()).collect();
+            live.push(parent.uid());
+            live.sort_unstable();
+            self.learned.retain(|uid, _| live.binary_search(&uid.as_str()).is_ok());
+        }
+    }
+
+    /// Remembers that all children are as desired.
+    pub(crate) fn verify(&mut self, children: &[(Kind, Vec<Arc<Object>>)]) {
         let live = || children.iter().flat_map(|(_, objects)| objects);
         self.refused.clear();
-        if !self.learned.is_empty() {
-            self.learned.retain(|uid, _| parent.uid() == uid || live().any(|object| object.uid() == uid));
-        }
         self.verified.clear();
         self.verified.extend(live().map(|object| fingerprint(object.uid(), object.resource_version())));
         self.verified.sort_unstable();

@@ -26,13 +26,18 @@ pub(super) fn plan_revisions(
 ) {
     let kind = revision_kind();
     let hash = diff::content_hash(spec);
-    let name = revision_name(situation.snapshot.parent.key().name(), &hash);
+    let name = revision_name(situation, &hash);
     let number = |object: &Arc<Object>| object.value()["revision"].as_i64().unwrap_or(0);
     let mut known: Vec<_> = situation.revisions().iter().map(|object| (number(object), object)).collect();
     known.sort_by_key(|(number, object)| (*number, object.key().clone()));
     let newest = known.last().map_or(0, |(number, _)| *number);
     let object = |key: &Key| ObjectRef { kind: kind.clone(), key: key.clone() };
-    let current = known.iter().find(|(_, revision)| revision.key().name() == name);
+    let has_name = |revision: &Object| revision.key().name() == name;
+    // Earlier versions named revisions otherwise.
+    let has_spec = |revision: &Object| diff::content_hash(&revision.value()["data"]["spec"]) == hash;
+    let current = known.iter().find(|(_, revision)| has_name(revision));
+    let current = current.or_else(|| known.iter().rev().find(|(_, revision)| has_spec(revision)));
+    let name = current.map_or(name, |(_, revision)| revision.key().name().to_owned());
     let (action, precondition) = match current {
         Some((number, _)) if *number == newest => (None, Precondition::None),
         Some((_, revision)) => (Some(Action::Apply), Precondition::Uid(revision.uid().to_owned())),
@@ -60,9 +65,12 @@ pub(super) fn plan_revisions(
     }
 }
 
-/// Valid for any parent: a long name gives way to the hash.
-fn revision_name(parent: &str, hash: &str) -> String {
+/// A name that no other parent uses for its revisions, be it of another kind or a former one of the same name. Valid for any
+/// parent: a long name gives way to the hash.
+fn revision_name(situation: &Situation<'_>, spec_hash: &str) -> String {
+    let parent = &situation.snapshot.parent;
+    let hash = diff::content_hash(&json!([situation.snapshot.kind.to_string(), parent.uid(), spec_hash]));
     let room = 253 - 1 - hash.len();
-    let head: String = parent.chars().take(room).collect();
+    let head: String = parent.key().name().chars().take(room).collect();
     format!("{}-{hash}", head.trim_end_matches(['-', '.']))
 }

@@ -91,6 +91,13 @@ pub enum Waiting {
         /// Which object, which fields, and why.
         what: String,
     },
+    /// An object was changed by somebody else, or exists already, every time it was about to be written.
+    Contended {
+        /// Which object.
+        object: ObjectRef,
+        /// How many times in a row.
+        attempts: u32,
+    },
     /// The parent's kind has no status subresource, and the handler gave a status.
     NoStatusSubresource,
 }
@@ -114,6 +121,7 @@ impl Waiting {
             Self::Rejected { .. } => "ChildRejected",
             Self::Forbidden { .. } => "Forbidden",
             Self::Loop { .. } => "NotConverging",
+            Self::Contended { .. } => "Contended",
             Self::NoStatusSubresource => "NoStatusSubresource",
         }
     }
@@ -129,6 +137,7 @@ impl Waiting {
                 | Self::Rejected { .. }
                 | Self::Forbidden { .. }
                 | Self::Loop { .. }
+                | Self::Contended { .. }
                 | Self::NoStatusSubresource
         )
     }
@@ -189,6 +198,11 @@ impl fmt::Display for Waiting {
                 }
             }
             Self::Loop { what } => f.write_str(what),
+            Self::Contended { object, attempts } => write!(
+                f,
+                "{object} could not be written {attempts} times in a row: somebody else changed it each time, or it exists and is \
+                 out of this operator's sight"
+            ),
             Self::NoStatusSubresource => {
                 f.write_str("the handler gave a status, but the kind has no status subresource; return null, or enable it")
             }

@@ -176,10 +176,7 @@ impl<T> Entry<T> {
                 let wait = backoff.wait(self.failures, rng).max(wait_at_least);
                 Step::Wait { why: Timer::Retry, until: after(now, wait) }
             }
-            Outcome::Held { wait } => {
-                self.failures = 0;
-                Step::Wait { why: Timer::Held, until: after(now, wait) }
-            }
+            Outcome::Held { wait } => Step::Wait { why: Timer::Held, until: after(now, wait) },
             Outcome::Terminal => {
                 self.failures = self.failures.saturating_add(1);
                 Step::Rest

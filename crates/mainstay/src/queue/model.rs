@@ -193,7 +193,9 @@ impl Pair {
         match if void { Outcome::DONE } else { outcome } {
             Outcome::Done { again_after: None } => {}
             Outcome::Done { again_after: Some(wait) } => facts.want_at(self.now + wait),
-            Outcome::Held { wait } => facts.barred = Some(Bar::Hold(self.now + wait)),
+            Outcome::Held { wait } => {
+                (facts.failures, facts.barred) = (failures - 1, Some(Bar::Hold(self.now + wait)));
+            }
             Outcome::Terminal => (facts.failures, facts.barred) = (failures, Some(Bar::Rest)),
             Outcome::Failed { wait_at_least } => {
                 let Some(State::BackingOff { until, .. }) = state else {

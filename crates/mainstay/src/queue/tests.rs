@@ -228,6 +228,17 @@ fn a_key_that_failed_for_good_rests_until_its_object_changes() {
 }
 
 #[test]
+fn a_hold_between_failures_does_not_shorten_the_backoff() {
+    let mut bench = Bench::new();
+    bench.fail(1, 5);
+    bench.advance(60 * SECOND);
+    bench.run(1, Outcome::Held { wait: SECOND });
+    bench.advance(SECOND);
+    let state = bench.run(1, Outcome::FAILED);
+    assert!(matches!(state, Some(State::BackingOff { failures: 6, .. })), "{state:?}");
+}
+
+#[test]
 fn a_held_key_comes_at_its_time_or_when_its_object_changes() {
     let mut bench = Bench::new();
     bench.push(1, Priority::Normal);

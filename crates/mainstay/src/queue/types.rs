@@ -75,7 +75,7 @@ pub enum Outcome {
     },
     /// It failed, and to try again is useless until the object changes. The key rests.
     Terminal,
-    /// It succeeded, yet the key must not come again before this time: it is held as if it had failed.
+    /// It neither succeeded nor failed, and the key must not come again before this time. Its failures stay counted.
     Held {
         /// For how long.
         wait: Duration,

@@ -10,11 +10,15 @@ use super::sync::Ended;
 use super::{ParentState, Trigger, lock};
 use crate::execute::{Executor, Failure, Outcome as StepOutcome};
 use crate::handler::Answers;
+use crate::kind::ObjectRef;
 use crate::plan::{Action, Memory, Plan, Reason, StatusOf, Step, Waiting, plan_status};
 use crate::queue::{Outcome, Priority};
 
-/// How long a parent waits that was decided on outdated knowledge.
+/// How long a parent waits that was decided on outdated knowledge: doubled each time in a row, up to the longest.
 const OUTDATED_WAIT: Duration = Duration::from_millis(50);
+const OUTDATED_WAIT_MAX: Duration = Duration::from_secs(30);
+/// From this time in a row on it is reported as a problem: some three seconds after the first.
+const OUTDATED_REPORTED: u32 = 6;
 
 /// What came of steps that were not reached.
 const RESTS: &str = "not tried: it rests on a step that failed";
@@ -26,6 +30,10 @@ pub(super) struct Executed {
     pub(super) outcomes: Vec<String>,
     wrote: bool,
     pub(super) outdated: bool,
+    /// The last object that was found to be another than the decision knew.
+    contended: Option<ObjectRef>,
+    /// How long to wait, if the sync was outdated and wrote nothing.
+    outdated_wait: Option<Duration>,
     /// The last failure.
     pub(super) failure: Option<Failure>,
 }
@@ -34,6 +42,19 @@ impl Executed {
     /// Whether there must be another look at what the writes made.
     pub(super) fn looks_again(&self) -> bool {
         (self.wrote || self.outdated) && !matches!(self.failure, Some(Failure::Fenced { .. }))
+    }
+
+    /// Counts syncs in a row that came to nothing because of others. After a few of them that is a problem.
+    fn count_outdated(&mut self, state: &mut ParentState) -> Option<Waiting> {
+        if !self.outdated || self.wrote || self.failure.is_some() {
+            state.outdated = 0;
+            return None;
+        }
+        state.outdated = state.outdated.saturating_add(1);
+        let wait = OUTDATED_WAIT.saturating_mul(2_u32.saturating_pow(state.outdated - 1));
+        self.outdated_wait = Some(wait.min(OUTDATED_WAIT_MAX));
+        let object = self.contended.clone().filter(|_| state.outdated >= OUTDATED_REPORTED)?;
+        Some(Waiting::Contended { object, attempts: state.outdated })
     }
 
     pub(super) fn ended(
@@ -53,11 +74,11 @@ impl Executed {
             };
             return (Outcome::Failed { wait_at_least }, "failed");
         }
-        if self.wrote {
-            return (Outcome::DONE, "wrote");
+        if let Some(wait) = self.outdated_wait {
+            return (Outcome::Held { wait }, "outdated");
         }
-        if self.outdated {
-            return (Outcome::Held { wait: OUTDATED_WAIT }, "outdated");
+        if self.wrote || self.outdated {
+            return (Outcome::DONE, "wrote");
         }
         if let Some(until) = held_until {
             // Only what goes round in circles is left alone; the rest of the parent is looked after as ever.
@@ -108,7 +129,10 @@ impl Course<'_> {
                     done.push(place);
                 }
                 StepOutcome::NotNeeded => {}
-                StepOutcome::Outdated => executed.outdated = true,
+                StepOutcome::Outdated => {
+                    executed.outdated = true;
+                    executed.contended = Some(step.object.clone());
+                }
                 // The next decision knows of the refusal, and has the child created anew.
                 StepOutcome::Failed(Failure::Refused { immutable: true, .. }) if self.recreates(step) => {
                     executed.outdated = true;
@@ -133,7 +157,10 @@ impl Course<'_> {
         let done: Vec<_> = done.into_iter().map(|place| &plan.steps[place]).collect();
         problems.extend(self.runner.observe(plan, &done, &self.request, asked, Instant::now()));
         plan.waiting.append(&mut problems);
-        if plan.waiting.iter().any(Waiting::is_problem) && !executed.outdated {
+        let contended = executed.count_outdated(state);
+        let is_contended = contended.is_some();
+        plan.waiting.extend(contended);
+        if plan.waiting.iter().any(Waiting::is_problem) && (!executed.outdated || is_contended) {
             let reported = self.report_problems(plan, state, (answer.status(), &answer.annotations())).await;
             executed.wrote |= reported.wrote;
             executed.outdated |= reported.outdated;

@@ -279,9 +279,13 @@ impl Course<'_> {
     ) -> Ended {
         let problem = plan.waiting.iter().find(|waiting| waiting.is_problem()).map(ToString::to_string);
         // Effects are no matter of children: those are compared no more often on their account.
-        if plan.writes_nothing() && plan.waiting.is_empty() && !executed.outdated {
-            let snapshot = self.request.snapshot();
-            state.memory.verify(&snapshot.parent, &snapshot.children);
+        let snapshot = self.request.snapshot();
+        if plan.writes_nothing() && !executed.outdated {
+            // What was just written is not in the snapshot yet.
+            state.memory.prune(&snapshot.parent, &snapshot.children);
+            if plan.waiting.is_empty() {
+                state.memory.verify(&snapshot.children);
+            }
         }
         let withheld = plan.waiting.iter().find_map(|waiting| match waiting {
             Waiting::DeletionBudget { withheld } => Some(*withheld),

@@ -144,6 +144,7 @@ impl Runner {
         Situation {
             controller: &active.controller,
             finalizer: &self.finalizer,
+            namespace: self.namespace.as_deref(),
             snapshot: request.snapshot(),
             parent_json: request.parent_json(),
             strangers,

@@ -104,6 +104,8 @@ pub(crate) struct ParentState {
     /// Why the last sync did not succeed.
     pub(crate) error: Option<String>,
     pub(crate) errors: u64,
+    /// Syncs in a row that wrote nothing because what they were decided on had changed.
+    pub(crate) outdated: u32,
 }
 
 /// A lock whose holder panicked holds consistent data here: every critical section is a single change.

@@ -6,7 +6,7 @@ use super::{ParentId, Runner, Trigger, lock};
 use crate::cache::{Change, Object};
 use crate::kind::{Key, Kind, Scope};
 use crate::plan::{PAUSED, RECONCILE_NOW};
-use crate::queue::Priority;
+use crate::queue::{Priority, State};
 
 impl Runner {
     /// Wakes all parents that a change concerns, but one: it wrote the change itself and looks again anyway.
@@ -60,6 +60,13 @@ impl Runner {
                 // What a user changed is looked at even if our own write brought it.
                 Touch::Changed => self.push(&parent, Priority::Now, Trigger::Changed),
                 Touch::Asked => self.push(&parent, Priority::Now, Trigger::Asked),
+                Touch::Labelled => {
+                    // Ends a rest after a terminal error, not a backoff: others write annotations all the time.
+                    let state = lock(&self.queue).snapshot(kind, &parent.1).map(|known| known.state);
+                    let rests = matches!(state, Some(State::Resting { .. } | State::Running { .. }));
+                    let priority = if rests { Priority::Now } else { Priority::Normal };
+                    self.push_unless(except, &parent, priority, || Trigger::Touched);
+                }
                 Touch::Other => self.push_unless(except, &parent, Priority::Normal, || Trigger::Touched),
             },
             Change::Deleted { .. } => {
@@ -112,6 +119,8 @@ enum Touch {
     Changed,
     /// Somebody wants it synced now.
     Asked,
+    /// Its labels or annotations, which handlers may read.
+    Labelled,
     /// Something else.
     Other,
 }
@@ -129,6 +138,9 @@ fn touch(old: &Object, new: &Object, by_ourselves: bool) -> Touch {
     let differs = |name: &str| old.annotation(name) != new.annotation(name);
     if differs(RECONCILE_NOW) || differs(PAUSED) {
         return Touch::Asked;
+    }
+    if !by_ourselves && !new.is_labelled_as(old) {
+        return Touch::Labelled;
     }
     Touch::Other
 }

@@ -9,6 +9,7 @@ mod effects;
 mod events;
 mod finalize;
 mod fixtures;
+mod immutable;
 mod kinds;
 mod kinds_at_run_time;
 mod memory;

@@ -104,6 +104,12 @@ async fn a_terminal_error_rests_until_the_parent_changes() {
         test.delete(&config_maps(), "a").await;
         assert!(test.settle().await.is_empty());
         assert_eq!(calls.get(), called);
+        // Labels and annotations are part of the parent.
+        for part in ["labels", "annotations"] {
+            test.patch(&shop_kind(), "paint", json!({"metadata": {part: {"seen": "yes"}}})).await;
+            test.settle().await;
+        }
+        assert_eq!(calls.get(), called + 2);
         test.patch(&shop_kind(), "paint", json!({"spec": {"hopeless": false}})).await;
         test.settle().await;
         assert!(test.exists(&config_maps(), "a").await);

@@ -3,6 +3,7 @@
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, ListParams};
 use mainstay::readiness::Readiness;
 use mainstay::{ChildKind, Key, Kind, Rolling, Strategy};
 use mainstay_testkit::{Cluster, OperatorTest, eventually, for_each_cluster};
@@ -324,6 +325,30 @@ async fn no_more_revisions_are_kept_than_wanted() {
         }
         assert_eq!(revisions(&cluster).await, [(3, json!("3")), (4, json!("4"))]);
         test.assert_settled().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn revisions_that_an_earlier_parent_left_behind_are_in_nobodys_way() {
+    for_each_cluster(async |cluster| {
+        let children = [ChildKind::of::<ConfigMap>().strategy(Strategy::Rolling(Rolling::at_most(1)))];
+        let test = step_through(&cluster, shops(children).sync(as_spec_says)).await;
+        for _ in 0..2 {
+            test.create(shop("paint", json!({"children": []}))).await;
+            test.settle().await;
+            test.assert_settled().await;
+            // As `kubectl delete --cascade=orphan` does it.
+            let kind = Kind::of::<ControllerRevision>();
+            let revisions: Api<ControllerRevision> = Api::namespaced(cluster.client(), cluster.namespace());
+            for revision in revisions.list(&ListParams::default()).await.unwrap() {
+                let name = revision.metadata.name.unwrap();
+                test.patch(&kind, &name, json!({"metadata": {"ownerReferences": null}})).await;
+            }
+            test.delete(&shop_kind(), "paint").await;
+            test.settle().await;
+        }
+        assert_eq!(revisions(&cluster).await.len(), 2);
     })
     .await;
 }

@@ -171,6 +171,37 @@ async fn request_shows_the_parent_and_all_of_its_children_and_no_others() {
 }
 
 #[tokio::test]
+async fn a_child_outside_of_the_operators_only_namespace_is_refused() {
+    for_each_cluster(async |cluster| {
+        let (kind, definition) = own_kind("Kiosk", Scope::Cluster);
+        cluster.define(definition).await;
+        let controller = Controller::for_kind(kind.clone()).owns::<ConfigMap>().sync(as_spec_says);
+        let operator = Operator::builder("kiosks", everywhere(&cluster).await)
+            .namespace(cluster.namespace())
+            .controller(controller)
+            .build()
+            .unwrap();
+        let running = RunningOperator::start(operator);
+        let child = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sign", "namespace": "default"},
+        });
+        cluster.create(object(&kind, "corner", json!({"children": [child]}))).await;
+        eventually("the refusal", async || {
+            let parent = cluster.find(&kind, "corner").await?;
+            let condition = parent["status"]["conditions"][0].clone();
+            (condition["reason"] == "BadAnswer").then(|| {
+                let message = condition["message"].as_str().unwrap_or_default().to_owned();
+                assert!(message.contains("limited to namespace"), "{message}");
+            })
+        })
+        .await;
+        running.stop().await;
+        undefine(&cluster, &kind).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn cluster_scoped_parent_spreads_its_children_over_namespaces() {
     for_each_cluster(async |cluster| {
         let ((kind, definition), other) = (own_kind("Mall", Scope::Cluster), cluster.again().await);

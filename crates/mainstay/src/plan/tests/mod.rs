@@ -42,6 +42,7 @@ struct World {
     memory: Memory,
     has_status: bool,
     deletions_allowed: usize,
+    namespace: Option<String>,
 }
 
 fn controller(child: ChildKind) -> ControllerBuilder {
@@ -57,6 +58,7 @@ fn world(builder: ControllerBuilder) -> World {
         memory: Memory::default(),
         has_status: true,
         deletions_allowed: 100,
+        namespace: None,
     }
 }
 
@@ -145,6 +147,7 @@ impl World {
         decide(&Situation {
             controller: &self.controller,
             finalizer: FINALIZER,
+            namespace: self.namespace.as_deref(),
             snapshot: &snapshot,
             parent_json: &self.parent,
             strangers: &strangers,
