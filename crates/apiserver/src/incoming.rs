@@ -208,14 +208,16 @@ pub(crate) fn dedup_owners(call: &Call, object: &mut Value) {
     }
 }
 
-/// `DeleteOptions` from a body.
+/// `DeleteOptions` from a body. Typed Go clients send them with the `apiVersion` of the group they delete from, so any
+/// will do.
 pub(crate) fn delete_options(call: &Call) -> Result<Value, ApiError> {
     let unreadable = |error| match error {
         Unreadable::Syntax(why) | Unreadable::Value(why) => ApiError::bad_request(why),
     };
-    let wanted = Wanted { group: "", version: "v1", kind: "DeleteOptions", implied: true };
+    let definition = tables::definition(tables::DELETE_OPTIONS).map(schema::SchemaRef::Builtin);
     let mut value = match content_type(&call.headers) {
-        PROTOBUF => decode_protobuf(call, &wanted)?.value,
+        PROTOBUF => protobuf::decode_as(&call.body, "DeleteOptions", definition.as_deref())
+            .map_err(|error| ApiError::bad_request(error.to_string()))?,
         "application/yaml" => decode::parse(&call.body, Encoding::Yaml).map_err(unreadable)?.value,
         "" | "application/json" => decode::parse(&call.body, Encoding::Json).map_err(unreadable)?.value,
         _ => return Err(unknown_format(true)),
@@ -228,8 +230,7 @@ pub(crate) fn delete_options(call: &Call) -> Result<Value, ApiError> {
             go_quote(version)
         )));
     }
-    if let Some(definition) = tables::definition(tables::DELETE_OPTIONS) {
-        let schema = schema::SchemaRef::Builtin(definition);
+    if let Some(schema) = definition {
         conform::conform(&mut value, &schema).map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     Ok(value)
