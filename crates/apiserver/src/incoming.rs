@@ -35,13 +35,23 @@ pub(crate) fn object(call: &Call, options: &WriteOptions) -> Result<Value, ApiEr
         check_custom_kind(kind, &decoded.value)?;
     }
     let unknown = fit(kind, &mut decoded.value).map_err(|why| refuse(&why))?;
+    // Go's decoder says of JSON what it finds when it comes to it. All others say first what stands twice.
+    let in_order = |repeated: Vec<String>| {
+        let is_json = matches!(content_type(&call.headers), "" | "application/json");
+        if is_json && kind.builtin().is_some() && !unknown.is_empty() {
+            return decode::in_document_order(&call.body, &repeated, &unknown);
+        }
+        repeated.into_iter().chain(unknown.iter().cloned()).collect()
+    };
     match options.field_validation {
         FieldValidation::Ignore => {}
         FieldValidation::Warn => {
-            decoded.warnings.into_iter().chain(unknown).for_each(|warning| call.warn(warning));
+            for warning in in_order(decoded.warnings) {
+                call.warn(warning);
+            }
         }
         FieldValidation::Strict => {
-            let strict: Vec<String> = decoded.strict_errors.into_iter().chain(unknown).collect();
+            let strict = in_order(decoded.strict_errors);
             if !strict.is_empty() {
                 return Err(refuse(&format!("strict decoding error: {}", strict.join(", "))));
             }
