@@ -29,7 +29,7 @@ impl Book {
             Some(pages) => pages,
             empty => empty.insert(open(server, &id)),
         };
-        match pages.follower.take(&server.store) {
+        match pages.follower.take(&server.store, usize::MAX) {
             Ok(events) => {
                 for event in events {
                     if let Some(before) = &event.previous {

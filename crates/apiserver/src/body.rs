@@ -8,7 +8,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// The body of a response.
-pub struct Body(Kind);
+pub struct Body {
+    kind: Kind,
+    /// Dropped when all has been sent, or the client has gone.
+    held: Option<Box<dyn Send>>,
+}
 
 enum Kind {
     Whole(Option<Bytes>),
@@ -18,12 +22,18 @@ enum Kind {
 impl Body {
     /// A body that is there already.
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Body(Kind::Whole(Some(bytes.into())))
+        Body { kind: Kind::Whole(Some(bytes.into())), held: None }
     }
 
     /// A body that is sent piece by piece as it comes.
     pub fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Body(Kind::Stream(Box::pin(pieces)))
+        Body { kind: Kind::Stream(Box::pin(pieces)), held: None }
+    }
+
+    /// The same, with something that is to be dropped when it is over.
+    pub(crate) fn holding(mut self, held: impl Send + 'static) -> Self {
+        self.held = Some(Box::new(held));
+        self
     }
 }
 
@@ -41,7 +51,7 @@ impl From<String> for Body {
 
 impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.0 {
+        match &self.kind {
             Kind::Whole(bytes) => write!(f, "Body({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
             Kind::Stream(_) => f.write_str("Body(stream)"),
         }
@@ -56,7 +66,7 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Kind::Stream(stream) => {
                 stream.as_mut().poll_next(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
@@ -65,11 +75,11 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Kind::Whole(None))
+        matches!(self.kind, Kind::Whole(None))
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Whole(bytes) => {
                 http_body::SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64))
             }

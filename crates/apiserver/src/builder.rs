@@ -7,7 +7,7 @@ use crate::clock::{Clock, Identities, RandomIdentities, SystemClock, uuid};
 use crate::controllers;
 use crate::registry::Registry;
 use crate::server::Server;
-use crate::service;
+use crate::service::{self, body::Budget};
 use crate::store::disk::DiskError;
 use crate::store::{Observer, Retention, Store};
 use crate::strategy::Leniency;
@@ -159,6 +159,7 @@ impl Builder {
             allocations: Book::default(),
             ca_bundle: self.ca_bundle,
             leniency: self.leniency,
+            bodies: Budget::default(),
         };
         Ok(ApiServer { server: Arc::new(server), started: Arc::new(OnceCell::new()) })
     }

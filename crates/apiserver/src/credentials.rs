@@ -1,5 +1,7 @@
 //! The keys, certificates and token by which a served API and its clients know each other.
 
+mod sec1;
+
 use base64::Engine as _;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -113,29 +115,39 @@ impl Credentials {
     }
 
     /// A kubeconfig for an administrator of the server at `url`, with everything in it.
+    ///
+    /// Its current context uses the token alone, which every client can use. A client that finds a certificate must read
+    /// its key, and no form of an elliptic-curve key is read by all: fabric8 needs another library for any. Over HTTPS the
+    /// certificate has a context of its own, `mainstay-certificate`.
     pub fn kubeconfig(&self, url: &str) -> String {
         let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
         let secure = url.starts_with("https:");
-        let authority = if secure {
-            format!("\n    certificate-authority-data: {}", encode(&self.ca))
-        } else {
-            String::new()
-        };
-        let certificate = if secure {
-            format!(
-                "\n    client-certificate-data: {}\n    client-key-data: {}",
+        let (authority, user, context) = if secure {
+            let authority = format!("\n    certificate-authority-data: {}", encode(&self.ca));
+            let user = format!(
+                "- name: admin-certificate\n  user:\n    client-certificate-data: {}\n    client-key-data: {}\n",
                 encode(&self.admin.certificate),
-                encode(&self.admin.key)
-            )
+                encode(&self.admin.client_key())
+            );
+            let context = "- name: mainstay-certificate\n  context:\n    cluster: mainstay\n    \
+                           user: admin-certificate\n";
+            (authority, user, context)
         } else {
-            String::new()
+            (String::new(), String::new(), "")
         };
         format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: mainstay\nclusters:\n- name: mainstay\n  cluster:\n    \
-             server: {url}{authority}\nusers:\n- name: admin\n  user:\n    token: {}{certificate}\ncontexts:\n- \
-             name: mainstay\n  context:\n    cluster: mainstay\n    user: admin\n",
+             server: {url}{authority}\nusers:\n- name: admin\n  user:\n    token: {}\n{user}contexts:\n- \
+             name: mainstay\n  context:\n    cluster: mainstay\n    user: admin\n{context}",
             self.token
         )
+    }
+}
+
+impl Pair {
+    /// The key in the form that most clients read. Directories made by earlier versions keep it in another.
+    pub fn client_key(&self) -> String {
+        sec1::from_pkcs8_pem(&self.key).unwrap_or_else(|| self.key.clone())
     }
 }
 

@@ -281,4 +281,26 @@ mod tests {
         assert_eq!(error.unwrap_err().code, 422);
         assert_eq!(DeleteOptions::check(json!({"propagationPolicy": "x"})).unwrap_err().code, 422);
     }
+
+    #[tokio::test]
+    async fn options_in_protobuf_are_of_any_group() {
+        let server = crate::ApiServer::builder().build().unwrap();
+        let options = |version: &str| {
+            let mut names = vec![0x0a, u8::try_from(version.len()).unwrap()];
+            names.extend_from_slice(version.as_bytes());
+            names.extend_from_slice(b"\x12\x0dDeleteOptions");
+            let mut body = b"k8s\0\x0a".to_vec();
+            body.push(u8::try_from(names.len()).unwrap());
+            body.extend_from_slice(&names);
+            body.extend_from_slice(b"\x12\x0c\x22\x0aBackground");
+            bytes::Bytes::from(body)
+        };
+        for version in ["v1", "apps/v1", "apiextensions.k8s.io/v1", "example.invalid/v7"] {
+            let request = http::Request::delete("/apis/apps/v1/namespaces/default/deployments/a");
+            let request = request.header("content-type", "application/vnd.kubernetes.protobuf");
+            let body = http_body_util::Full::new(options(version));
+            // There is none of that name, which is found out when the options have been read.
+            assert_eq!(server.handle(request.body(body).unwrap()).await.status(), 404, "{version}");
+        }
+    }
 }

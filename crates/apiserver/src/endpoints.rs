@@ -6,8 +6,9 @@ use crate::discovery::{self, Catalog};
 use crate::kind::{Kind, Nature};
 use crate::negotiate;
 use crate::openapi;
+use crate::registry::Registry;
 use crate::request::Target;
-use crate::respond::Reply;
+use crate::respond::{Reply, order};
 use crate::schema::{self, PublishedKind};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -55,12 +56,17 @@ pub(crate) fn known_but_absent(target: &Target, method: &Method) -> Option<ApiEr
     known.then(|| {
         let group = if target.group.is_empty() { String::new() } else { format!(".{}", target.group) };
         let mut error = ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version));
-        if *method == Method::GET {
-            // Clients that look for what may not be there (kubectl describe) understand this one.
+        if matches!(*method, Method::GET | Method::HEAD | Method::DELETE) {
+            // Clients that look for what may not be there, or want it gone, understand this one.
             (error.code, error.reason) = (404, "NotFound".into());
         }
         error
     })
+}
+
+/// Whether a group is one of Kubernetes' own, served or not. Requests for others are for a page that nobody knows.
+pub(crate) fn is_known_group(group: &str) -> bool {
+    Registry::has_builtin_group(group) || ABSENT.iter().any(|(absent, _)| *absent == group)
 }
 
 /// Answers a request for anything but a resource.
@@ -182,7 +188,9 @@ fn discovery(server: &Server, parts: &[&str], request: &Request<Bytes>) -> Resul
     let reply = match (document, parts) {
         (Some(document), _) => Reply::json(200, &document),
         // A group that is not served is nobody's; one that is answers for its versions.
-        (None, ["apis", group, ..]) if catalog.group(group).is_none() => not_found(),
+        (None, ["apis", group, ..]) if catalog.group(group).is_none() && !is_known_group(group) => {
+            not_found()
+        }
         (None, _) => return Err(ApiError::no_such_resource()),
     };
     Ok(reply.into_response())
@@ -203,7 +211,7 @@ fn aggregated_document(
 ) -> Response<Body> {
     let mut document = catalog.aggregated(core);
     document["apiVersion"] = format!("apidiscovery.k8s.io/{version}").into();
-    let text = document.to_string();
+    let text = order::text(&document);
     let content_type = format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList");
     Tagged::new(text.into()).answer(&content_type, request)
 }

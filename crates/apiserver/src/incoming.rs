@@ -35,13 +35,23 @@ pub(crate) fn object(call: &Call, options: &WriteOptions) -> Result<Value, ApiEr
         check_custom_kind(kind, &decoded.value)?;
     }
     let unknown = fit(kind, &mut decoded.value).map_err(|why| refuse(&why))?;
+    // Go's decoder says of JSON what it finds when it comes to it. All others say first what stands twice.
+    let in_order = |repeated: Vec<String>| {
+        let is_json = matches!(content_type(&call.headers), "" | "application/json");
+        if is_json && kind.builtin().is_some() && !unknown.is_empty() {
+            return decode::in_document_order(&call.body, &repeated, &unknown);
+        }
+        repeated.into_iter().chain(unknown.iter().cloned()).collect()
+    };
     match options.field_validation {
         FieldValidation::Ignore => {}
         FieldValidation::Warn => {
-            decoded.warnings.into_iter().chain(unknown).for_each(|warning| call.warn(warning));
+            for warning in in_order(decoded.warnings) {
+                call.warn(warning);
+            }
         }
         FieldValidation::Strict => {
-            let strict: Vec<String> = decoded.strict_errors.into_iter().chain(unknown).collect();
+            let strict = in_order(decoded.strict_errors);
             if !strict.is_empty() {
                 return Err(refuse(&format!("strict decoding error: {}", strict.join(", "))));
             }
@@ -208,14 +218,16 @@ pub(crate) fn dedup_owners(call: &Call, object: &mut Value) {
     }
 }
 
-/// `DeleteOptions` from a body.
+/// `DeleteOptions` from a body. Typed Go clients send them with the `apiVersion` of the group they delete from, so any
+/// will do.
 pub(crate) fn delete_options(call: &Call) -> Result<Value, ApiError> {
     let unreadable = |error| match error {
         Unreadable::Syntax(why) | Unreadable::Value(why) => ApiError::bad_request(why),
     };
-    let wanted = Wanted { group: "", version: "v1", kind: "DeleteOptions", implied: true };
+    let definition = tables::definition(tables::DELETE_OPTIONS).map(schema::SchemaRef::Builtin);
     let mut value = match content_type(&call.headers) {
-        PROTOBUF => decode_protobuf(call, &wanted)?.value,
+        PROTOBUF => protobuf::decode_as(&call.body, "DeleteOptions", definition.as_deref())
+            .map_err(|error| ApiError::bad_request(error.to_string()))?,
         "application/yaml" => decode::parse(&call.body, Encoding::Yaml).map_err(unreadable)?.value,
         "" | "application/json" => decode::parse(&call.body, Encoding::Json).map_err(unreadable)?.value,
         _ => return Err(unknown_format(true)),
@@ -228,8 +240,7 @@ pub(crate) fn delete_options(call: &Call) -> Result<Value, ApiError> {
             go_quote(version)
         )));
     }
-    if let Some(definition) = tables::definition(tables::DELETE_OPTIONS) {
-        let schema = schema::SchemaRef::Builtin(definition);
+    if let Some(schema) = definition {
         conform::conform(&mut value, &schema).map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     Ok(value)

@@ -140,7 +140,12 @@ impl Kind {
             Nature::Builtin(_) => Printer::builtin(&group, &kind),
             Nature::Custom(custom) => Printer::custom(&custom.columns),
         };
-        let prefix = format!("{{\"apiVersion\":\"{api_version}\",\"kind\":\"{kind}\",").into();
+        // Go writes its own types with the kind first, and maps, as which it keeps custom objects, in the order of their keys.
+        let prefix = match &nature {
+            Nature::Builtin(_) => format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\","),
+            Nature::Custom(_) => format!("{{\"apiVersion\":\"{api_version}\",\"kind\":\"{kind}\","),
+        }
+        .into();
         Kind {
             group,
             version,

@@ -73,8 +73,8 @@ fn clauses(header: &str) -> impl Iterator<Item = Clause<'_>> {
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const WRITTEN: &str = "application/json, application/yaml";
 
-/// Reads the `Accept` header of a request for objects.
-pub(crate) fn accept(headers: &HeaderMap) -> Result<Accept, ApiError> {
+/// Reads the `Accept` header of a request for objects. Some cannot be shown in a table.
+pub(crate) fn accept(headers: &HeaderMap, tables: bool) -> Result<Accept, ApiError> {
     let header = headers.get(header::ACCEPT).and_then(|h| h.to_str().ok()).unwrap_or("*/*");
     for clause in clauses(header) {
         let encoding = match clause.media {
@@ -85,7 +85,7 @@ pub(crate) fn accept(headers: &HeaderMap) -> Result<Accept, ApiError> {
         let metadata_group = clause.group.is_none_or(|g| g == "meta.k8s.io");
         let form = match (clause.shown_as, clause.version) {
             (None, _) => Form::Object,
-            (Some("Table"), Some("v1" | "v1beta1") | None) if metadata_group => Form::Table,
+            (Some("Table"), Some("v1" | "v1beta1") | None) if metadata_group && tables => Form::Table,
             (Some("PartialObjectMetadata"), Some("v1" | "v1beta1")) if metadata_group => Form::Metadata,
             (Some("PartialObjectMetadataList"), Some("v1" | "v1beta1")) if metadata_group => {
                 Form::MetadataList
@@ -138,7 +138,7 @@ mod tests {
     fn form(header: &str) -> Option<Form> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, header.parse().unwrap());
-        accept(&headers).ok().map(|a| a.form)
+        accept(&headers, true).ok().map(|a| a.form)
     }
 
     #[test]
@@ -151,5 +151,17 @@ mod tests {
             Some(Form::MetadataList)
         );
         assert_eq!(form("text/html"), None);
+    }
+
+    #[test]
+    fn what_has_no_table_is_shown_in_the_next_form_or_not_at_all() {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            header::ACCEPT,
+            "application/json;as=Table;v=v1;g=meta.k8s.io,application/json".parse().unwrap(),
+        );
+        assert_eq!(accept(&headers, false).unwrap().form, Form::Object);
+        headers.insert(header::ACCEPT, "application/json;as=Table;v=v1;g=meta.k8s.io".parse().unwrap());
+        assert_eq!(accept(&headers, false).unwrap_err().code, 406);
     }
 }

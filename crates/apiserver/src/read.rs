@@ -69,7 +69,11 @@ pub(crate) struct Page {
 /// Finds what a list shows.
 pub(crate) fn select(server: &Server, call: &Call, options: &ListOptions) -> Result<Page, ApiError> {
     let at = match (&options.resume, options.at) {
-        (Some(resume), _) => resume.revision,
+        (Some(resume), _) => {
+            // A token is the client's to forge.
+            refuse_future(server, resume.revision.unwrap_or(0))?;
+            resume.revision
+        }
         (None, At::Newest) => None,
         (None, At::NotOlderThan(revision)) => {
             refuse_future(server, revision)?;

@@ -1,15 +1,20 @@
 //! Answers: objects in the form a client wants, lists, and refusals.
 
+pub(crate) mod order;
+mod pieces;
+
 use crate::body::Body;
 use crate::kind::Kind;
 use crate::negotiate::{Accept, Encoding, Form};
 use crate::server::Call;
 use crate::status::ApiError;
 use crate::store::Object;
-use crate::table::{self, IncludeObject, TableRequest};
+use crate::table::{self, IncludeObject, Printer, TableRequest};
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use jiff::Timestamp;
+use order::KindFirst;
+use pieces::{Shape, Writing};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -33,7 +38,7 @@ impl Reply {
     }
 
     pub(crate) fn json(code: u16, value: &Value) -> Reply {
-        Reply::text(code, value.to_string())
+        Reply::text(code, order::text(value))
     }
 
     pub(crate) fn plain(code: u16, text: impl Into<String>) -> Reply {
@@ -103,7 +108,7 @@ pub(crate) fn object(call: &Call, code: u16, object: &Object, now: Timestamp) ->
 pub(crate) fn tree(call: &Call, code: u16, tree: &Value, now: Timestamp) -> Result<Reply, ApiError> {
     let version = call.accept.meta_version;
     let shown = match call.accept.form {
-        Form::Object => return Ok(encode(call.accept, code, tree)),
+        Form::Object => return Ok(encode_ordered(call.accept, code, tree, call.kind.builtin().is_some())),
         Form::Metadata => table::partial_object_metadata(tree, version),
         Form::MetadataList => {
             return Err(ApiError::not_acceptable(format!(
@@ -115,7 +120,10 @@ pub(crate) fn tree(call: &Call, code: u16, tree: &Value, now: Timestamp) -> Resu
             let include = IncludeObject::parse(call.query.get("includeObject"))?;
             let metadata = tree.get("metadata").unwrap_or(&Value::Null);
             let request = TableRequest { include, headers: true, version };
-            call.kind.printer.table(metadata, [tree], now, request)
+            let scale = Printer::builtin("autoscaling", "Scale");
+            let is_scale = call.subresource.as_deref() == Some("scale");
+            let printer = if is_scale { &scale } else { &call.kind.printer };
+            printer.table(metadata, [tree], now, request)
         }
     };
     Ok(encode(call.accept, code, &shown))
@@ -150,31 +158,26 @@ pub(crate) fn list(
     meta: &ListMeta,
     now: Timestamp,
 ) -> Result<Reply, ApiError> {
-    let kind = &*call.kind;
-    let version = call.accept.meta_version;
-    let shown = match call.accept.form {
-        Form::Object if call.accept.encoding == Encoding::Json && !call.accept.pretty => {
-            return Ok(Reply::text(200, list_text(kind, items, meta)));
-        }
-        Form::Object => serde_json::from_slice(&list_text(kind, items, meta)).unwrap_or_default(),
+    let shape = match call.accept.form {
+        Form::Object => Shape::Objects,
+        Form::MetadataList => Shape::Metadata,
+        Form::Table => Shape::Table(IncludeObject::parse(call.query.get("includeObject"))?),
         Form::Metadata => {
             return Err(ApiError::not_acceptable(format!(
                 "you requested PartialObjectMetadata, but the requested object is a list (*{}List)",
-                internal_type(kind)
+                internal_type(&call.kind)
             )));
         }
-        Form::MetadataList => {
-            let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
-            table::partial_object_metadata_list(&meta.value(), &trees, version)
-        }
-        Form::Table => {
-            let include = IncludeObject::parse(call.query.get("includeObject"))?;
-            let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
-            let request = TableRequest { include, headers: true, version };
-            kind.printer.table(&meta.value(), &trees, now, request)
-        }
     };
-    Ok(encode(call.accept, 200, &shown))
+    let Accept { encoding, pretty, meta_version: version, .. } = call.accept;
+    let writing = Writing { kind: call.kind.clone(), shape, version, now, pretty };
+    Ok(match encoding {
+        Encoding::Json => Reply::new(200, writing.body(items, meta), "application/json"),
+        Encoding::Yaml => {
+            let text = Writing { pretty: false, ..writing }.whole(items, meta);
+            encode(call.accept, 200, &pieces::tree(&text))
+        }
+    })
 }
 
 /// What kube-apiserver calls a kind inside: `core.Secret`.
@@ -185,51 +188,25 @@ fn internal_type(kind: &Kind) -> String {
     format!("{}.{}", kind.internal_group(), kind.kind)
 }
 
-/// A list put together from stored text, without reading it. Items of custom kinds say what they are;
-/// items of built-in ones, like Kubernetes' own, do not.
-fn list_text(kind: &Kind, items: &[Arc<Object>], meta: &ListMeta) -> Bytes {
-    let size: usize = items.iter().map(|o| o.json.len() + kind.prefix().len() + 1).sum();
-    let mut out = Vec::with_capacity(size + 160);
-    let mut about = meta.value();
-    if kind.custom().is_some() && meta.token.is_none() {
-        // Whole lists of custom kinds say that there is nothing to continue; others say nothing.
-        about["continue"] = "".into();
-    }
-    let head = format!(
-        "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{},\"items\":[",
-        kind.list_kind, kind.api_version, about
-    );
-    out.extend_from_slice(head.as_bytes());
-    for (index, object) in items.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        if !kind.stored_as_sent(object) {
-            let mut tree = kind.tree(object);
-            if let (Value::Object(fields), true) = (&mut tree, kind.builtin().is_some()) {
-                fields.remove("apiVersion");
-                fields.remove("kind");
-            }
-            // Writing JSON into memory does not fail.
-            let _ = serde_json::to_writer(&mut out, &tree);
-        } else if kind.builtin().is_some() {
-            out.extend_from_slice(&object.json);
-        } else {
-            out.extend_from_slice(kind.prefix());
-            out.extend_from_slice(object.json.get(1..).unwrap_or_default());
-        }
-    }
-    out.extend_from_slice(b"]}\n");
-    out.into()
-}
-
 /// Writes a tree as the client wants it written.
 pub(crate) fn encode(accept: Accept, code: u16, value: &Value) -> Reply {
+    encode_ordered(accept, code, value, true)
+}
+
+/// The same; objects of custom kinds are maps to Go, and are written in the order of their keys.
+fn encode_ordered(accept: Accept, code: u16, value: &Value, kind_first: bool) -> Reply {
+    let ordered = KindFirst(value);
     match accept.encoding {
         Encoding::Json if accept.pretty => {
-            Reply::text(code, serde_json::to_string_pretty(value).unwrap_or_default())
+            let text = if kind_first {
+                serde_json::to_string_pretty(&ordered)
+            } else {
+                serde_json::to_string_pretty(value)
+            };
+            Reply::text(code, text.unwrap_or_default())
         }
-        Encoding::Json => Reply::json(code, value),
+        Encoding::Json if kind_first => Reply::json(code, value),
+        Encoding::Json => Reply::text(code, value.to_string()),
         Encoding::Yaml => {
             let text = serde_saphyr::to_string(value).unwrap_or_default();
             let mut reply = Reply::text(code, text);

@@ -1,25 +1,37 @@
 //! The API behind a socket, for clients in other processes.
 //!
+//! Whatever a client does or leaves undone, others are answered: [`connections`] has the bounds.
+//!
 //! A client is let in with the token or the certificate of the [`Credentials`]; every other request is
 //! answered with 401, but for health and version, which anybody may ask for, as in Kubernetes.
+
+mod connections;
+mod descriptors;
+mod stall;
+#[cfg(test)]
+mod tests;
 
 use crate::builder::ApiServer;
 use crate::credentials::{Credentials, CredentialsError};
 use crate::respond::Reply;
 use crate::server::User;
 use crate::status::ApiError;
+use connections::{Bounds, Connections, Entry, Place};
 use http::{Request, Response, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
+use stall::Stall;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
@@ -98,12 +110,14 @@ impl ApiServer {
         credentials: Credentials,
     ) -> Result<Served, ServeError> {
         let acceptor = acceptor(&credentials)?;
-        self.listen(address, credentials, "https", Some(acceptor)).await
+        let connections = Connections::new(Bounds::default());
+        self.listen(address, credentials, "https", Some(acceptor), connections).await
     }
 
     /// Serves over plain HTTP: for loopback, where a token is protection enough.
     pub async fn serve_http(&self, address: SocketAddr) -> Result<Served, ServeError> {
-        self.listen(address, Credentials::generate()?, "http", None).await
+        let connections = Connections::new(Bounds::default());
+        self.listen(address, Credentials::generate()?, "http", None, connections).await
     }
 
     async fn listen(
@@ -112,13 +126,15 @@ impl ApiServer {
         credentials: Credentials,
         scheme: &'static str,
         acceptor: Option<TlsAcceptor>,
+        connections: Arc<Connections>,
     ) -> Result<Served, ServeError> {
         let failed = |source| ServeError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         self.start().await;
         let token: Arc<str> = credentials.token.as_str().into();
-        let task = tokio::spawn(accept(listener, self.clone(), token, acceptor));
+        let way_in = WayIn { server: self.clone(), token, acceptor };
+        let task = tokio::spawn(accept(listener, way_in, connections));
         Ok(Served { address, scheme, credentials, task })
     }
 }
@@ -146,44 +162,85 @@ fn acceptor(credentials: &Credentials) -> Result<TlsAcceptor, ServeError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-async fn accept(listener: TcpListener, server: ApiServer, token: Arc<str>, acceptor: Option<TlsAcceptor>) {
+/// What each connection needs.
+#[derive(Clone)]
+struct WayIn {
+    server: ApiServer,
+    token: Arc<str>,
+    acceptor: Option<TlsAcceptor>,
+}
+
+async fn accept(listener: TcpListener, way_in: WayIn, connections: Arc<Connections>) {
     // Connections end with the task that accepts them.
-    let mut connections = tokio::task::JoinSet::new();
+    let mut tasks = tokio::task::JoinSet::new();
     loop {
-        while connections.try_join_next().is_some() {}
+        while tasks.try_join_next().is_some() {}
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, most likely: others will be closed.
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            // Out of descriptors, most likely.
+            connections.close_idle();
+            tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
+        // If everybody is at work there is no room, and the client is told so by the end of its connection.
+        let Some(entry) = connections.enter() else { continue };
         let _ = stream.set_nodelay(true);
-        connections.spawn(connection(stream, server.clone(), token.clone(), acceptor.clone()));
+        tasks.spawn(connection(stream, way_in.clone(), entry, connections.bounds));
     }
 }
 
-async fn connection(stream: TcpStream, server: ApiServer, token: Arc<str>, acceptor: Option<TlsAcceptor>) {
-    let http = auto::Builder::new(TokioExecutor::new());
-    // A connection that breaks concerns nobody but its client.
-    let _ = match acceptor {
-        None => {
-            let service = service_fn(move |request| respond(server.clone(), token.clone(), false, request));
-            http.serve_connection_with_upgrades(TokioIo::new(stream), service).await
-        }
-        Some(acceptor) => {
-            let Ok(stream) = acceptor.accept(stream).await else { return };
-            // The verifier let only certificates of our own authority pass.
-            let certified = stream.get_ref().1.peer_certificates().is_some_and(|chain| !chain.is_empty());
-            let service =
-                service_fn(move |request| respond(server.clone(), token.clone(), certified, request));
-            http.serve_connection_with_upgrades(TokioIo::new(stream), service).await
-        }
+async fn connection(stream: TcpStream, way_in: WayIn, entry: Entry, bounds: Bounds) {
+    let place = entry.place.clone();
+    // A connection that breaks, or is closed because nobody uses it, concerns nobody but its client.
+    tokio::select! {
+        () = serve(stream, way_in, entry.place.clone(), bounds) => {}
+        () = place.unused(&bounds) => {}
+    }
+}
+
+async fn serve(stream: TcpStream, way_in: WayIn, place: Arc<Place>, bounds: Bounds) {
+    let stream = Stall::new(stream, bounds.stalled);
+    let Some(acceptor) = way_in.acceptor.clone() else {
+        return serve_http(stream, way_in, place, false).await;
     };
+    let handshake = tokio::time::timeout(bounds.handshake, acceptor.accept(stream)).await;
+    let Ok(Ok(stream)) = handshake else { return };
+    // The verifier let only certificates of our own authority pass.
+    let certified = stream.get_ref().1.peer_certificates().is_some_and(|chain| !chain.is_empty());
+    if certified {
+        place.know();
+    }
+    serve_http(stream, way_in, place, certified).await;
+}
+
+/// Requests under way on one connection. Go's clients open another when they have as many.
+const STREAMS_MAX: u32 = 250;
+/// How often it is asked whether the other side is still there.
+const PING_EVERY: Duration = Duration::from_secs(30);
+
+async fn serve_http(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    way_in: WayIn,
+    place: Arc<Place>,
+    certified: bool,
+) {
+    let mut http = auto::Builder::new(TokioExecutor::new());
+    http.http2().timer(TokioTimer::new()).keep_alive_interval(PING_EVERY).max_concurrent_streams(STREAMS_MAX);
+    let service = service_fn(move |request| {
+        let (server, token) = (way_in.server.clone(), way_in.token.clone());
+        let (place, under_way) = (place.clone(), place.begin());
+        async move {
+            let response = respond(server, token, certified, &place, request).await?;
+            Ok::<_, Infallible>(response.map(|body| body.holding(under_way)))
+        }
+    });
+    let _ = http.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
 }
 
 async fn respond(
     server: ApiServer,
     token: Arc<str>,
     certified: bool,
+    place: &Place,
     mut request: Request<Incoming>,
 ) -> Result<Response<crate::Body>, Infallible> {
     let open =
@@ -196,6 +253,9 @@ async fn respond(
     let known = certified || bearer.is_some_and(|(_, sent)| same(sent.trim().as_bytes(), token.as_bytes()));
     if !known && !open {
         return Ok(Reply::error(&ApiError::plain(401, "Unauthorized", "Unauthorized")).into_response());
+    }
+    if known {
+        place.know();
     }
     request.extensions_mut().insert(User::admin());
     Ok(server.handle(request).await)

@@ -7,6 +7,7 @@ use crate::kind::Kind;
 use crate::negotiate::Accept;
 use crate::registry::Registry;
 use crate::request::Query;
+use crate::service::body::Budget;
 use crate::status::ApiError;
 use crate::store::{Refused, Store};
 use crate::strategy::Leniency;
@@ -31,6 +32,8 @@ pub(crate) struct Server {
     pub ca_bundle: String,
     /// What passes here that Kubernetes refuses.
     pub leniency: Leniency,
+    /// What the bodies of requests may take.
+    pub bodies: Budget,
 }
 
 /// Who sends a request.

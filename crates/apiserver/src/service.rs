@@ -1,21 +1,20 @@
 //! From an HTTP request to the handler that answers it.
 
+pub(crate) mod body;
+
 use crate::body::Body;
 use crate::builtin::rules::objects::endpoints::DEPRECATED;
-use crate::incoming::BODY_MAX;
 use crate::kind::Kind;
 use crate::negotiate;
 use crate::options::ListOptions;
-use crate::registry::Registry;
 use crate::request::{Path, Query, Target};
 use crate::respond::Reply;
 use crate::server::{Call, Server, User};
 use crate::status::ApiError;
 use crate::strategy::Part;
 use crate::{delete, endpoints, parts, read, review, watch, write};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{Method, Request, Response};
-use http_body_util::BodyExt as _;
 use std::sync::Arc;
 
 /// Answers one request.
@@ -25,67 +24,57 @@ where
     B::Error: std::fmt::Display,
 {
     let (head, body) = request.into_parts();
-    let body = match collect(body).await {
+    let path = Path::parse(head.uri.path());
+    if let Path::Other(parts) = &path {
+        // None of these has a use for a body, and some are for everybody, so it is not read.
+        let request = Request::from_parts(head, Bytes::new());
+        let answer = check(&path, &request).and_then(|_| endpoints::answer(&server, parts, &request));
+        return answer.unwrap_or_else(|error| Reply::error(&error).into_response());
+    }
+    let body = match body::read(&server.bodies, body).await {
         Ok(body) => body,
         Err(error) => return Reply::error(&error).into_response(),
     };
-    answer(server, Request::from_parts(head, body))
-        .await
-        .unwrap_or_else(|error| Reply::error(&error).into_response())
+    let request = Request::from_parts(head, body.bytes.clone());
+    let answer = answer(server.clone(), path, request).await;
+    answer.unwrap_or_else(|error| Reply::error(&error).into_response())
 }
 
-/// Reads a body, up to the limit.
-async fn collect<B>(body: B) -> Result<Bytes, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: std::fmt::Display,
-{
-    let mut body = std::pin::pin!(body);
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| ApiError::bad_request(format!("cannot read the body: {error}")))?;
-        let Ok(data) = frame.into_data() else { continue };
-        if first.len() + all.len() + data.len() > BODY_MAX {
-            return Err(ApiError::too_large(format!("Request entity too large: limit is {BODY_MAX}")));
-        }
-        // Most bodies come in one piece, which is kept as it is.
-        if first.is_empty() && all.is_empty() {
-            first = data;
-        } else {
-            if all.is_empty() {
-                all.extend_from_slice(&std::mem::take(&mut first));
-            }
-            all.extend_from_slice(&data);
-        }
-    }
-    Ok(if all.is_empty() { first } else { all.freeze() })
-}
-
-async fn answer(server: Arc<Server>, request: Request<Bytes>) -> Result<Response<Body>, ApiError> {
+/// What no request may have, whatever it is for. Gives its query.
+fn check(path: &Path, request: &Request<Bytes>) -> Result<Query, ApiError> {
     if request.headers().contains_key("impersonate-user") {
         return Err(ApiError::not_implemented("impersonation (the Impersonate-User header)"));
     }
-    let target = match Path::parse(request.uri().path()) {
+    let query = Query::parse(request.uri().query());
+    check_timeout(path, &query)?;
+    Ok(query)
+}
+
+async fn answer(
+    server: Arc<Server>,
+    path: Path,
+    request: Request<Bytes>,
+) -> Result<Response<Body>, ApiError> {
+    let query = check(&path, &request)?;
+    let target = match path {
         Path::Other(parts) => return endpoints::answer(&server, &parts, &request),
         Path::Resource(target) => target,
     };
     let kind = match find(&server, &target, request.method()) {
         Ok(kind) => kind,
-        Err(error) if error.code == 404 && !Registry::has_builtin_group(&target.group) => {
+        Err(error) if error.code == 404 && !endpoints::is_known_group(&target.group) => {
             return Ok(endpoints::not_found().into_response());
         }
         Err(error) => return Err(error),
     };
     let user = request.extensions().get::<User>().cloned().unwrap_or_else(User::admin);
-    let query = Query::parse(request.uri().query());
     if let Some(name) = &target.subresource
         && let Some(provider) =
             server.providers.get(&kind.group, &kind.plural, name.split('/').next().unwrap_or(name))
     {
         return parts::provided(&server, &kind, &target, user, provider, request).await;
     }
-    let mut accept = negotiate::accept(request.headers())?;
+    let mut accept = negotiate::accept(request.headers(), has_table(&kind, &target))?;
     let by_hand = |agent: &str| ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| agent.starts_with(tool));
     let agent = request.headers().get("user-agent").and_then(|h| h.to_str().ok()).unwrap_or_default();
     accept.pretty = query.flag("pretty").unwrap_or_else(|| by_hand(agent));
@@ -104,6 +93,32 @@ async fn answer(server: Arc<Server>, request: Request<Bytes>) -> Result<Response
         call.warn(warning.clone());
     }
     dispatch(server, call, head.method, target.watch).await
+}
+
+/// Whether what a URL names can be shown in a table: not what is answered and not kept.
+fn has_table(kind: &Kind, target: &Target) -> bool {
+    let part = target.subresource.as_deref();
+    let passing = review::review(kind).is_some() || (kind.kind == "Binding" && kind.builtin().is_some());
+    !passing && !matches!(part, Some("binding" | "eviction" | "token"))
+}
+
+/// Refuses a `timeout` that is no duration, as long as the request is not one that goes on by itself.
+fn check_timeout(path: &Path, query: &Query) -> Result<(), ApiError> {
+    let endless = match path {
+        Path::Other(_) => false,
+        Path::Resource(target) => {
+            let part = target.subresource.as_deref().and_then(|part| part.split('/').next());
+            target.watch
+                || query.flag("watch") == Some(true)
+                || matches!(part, Some("log" | "exec" | "attach" | "portforward" | "proxy"))
+        }
+    };
+    match query.get("timeout") {
+        Some(text) if !endless => crate::schedule::read_duration(text).map(drop).map_err(|why| {
+            ApiError::bad_request(format!("invalid timeout specified in the request URL - {why}"))
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The kind that a URL names, if it is served there.

@@ -1,6 +1,6 @@
 //! Watches: the state, or a place in history, and then every change, as a stream of lines.
 //!
-//! A watch pulls from the store's history at the client's pace, so a slow client costs no memory; one
+//! A watch pulls from the store's history at the client's pace, so a slow client costs no more memory than a quick one; one
 //! that falls behind what is retained is told so (410) and ends. Whoever embeds the server can put a
 //! [`WatchDelivery`] between store and client to hold, drop, repeat or cut.
 
@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::negotiate::Form;
 use crate::options::{At, ListOptions, Selection};
 use crate::read;
-use crate::respond::Reply;
+use crate::respond::{Reply, order};
 use crate::server::{Call, Server};
 use crate::status::ApiError;
 use crate::store::{Event, Expired, Fate, Follower, Key, Object, Revision, event_line};
@@ -28,6 +28,8 @@ use tokio::time::{Instant, Sleep};
 const TIMEOUT_DEFAULT: Duration = Duration::from_mins(45);
 /// How often a quiet watch is told how far it is.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
+/// The number of events that a watch takes out of history at a time.
+const PENDING_MAX: usize = 64;
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Decides what becomes of each event of each watch. For tests and simulations.
@@ -99,6 +101,9 @@ struct Watch {
     initial_end: Option<Revision>,
     /// Turns true when the kind is no longer served.
     closed: Receiver<bool>,
+    /// Events that are still to be considered: a few, however many there are.
+    pending: std::vec::IntoIter<Arc<Event>>,
+    /// What one event came to.
     queue: VecDeque<Bytes>,
     deadline: Instant,
     bookmarks: Bookmarks,
@@ -122,8 +127,10 @@ pub(crate) async fn watch(server: Arc<Server>, call: Call, options: ListOptions)
         Some(wanted) => wanted,
         None => revision == 0,
     };
-    if options.initial_events.is_some() {
-        read::refuse_future(&server, revision)?;
+    if options.initial_events.is_some()
+        && let Err(error) = read::refuse_future(&server, revision)
+    {
+        return Ok(stream(futures::stream::iter([error_line(&error)])));
     }
     let id = call.kind.collection.clone();
     let (listing, follower) = if shows_state {
@@ -155,6 +162,7 @@ pub(crate) async fn watch(server: Arc<Server>, call: Call, options: ListOptions)
         server,
         selection: options.selection,
         follower,
+        pending: Vec::new().into_iter(),
         queue: VecDeque::new(),
         deadline: Instant::now() + timeout,
         bookmarks: if options.bookmarks { Bookmarks::Later } else { Bookmarks::Never },
@@ -184,7 +192,7 @@ fn expired(from: u64, oldest: u64) -> Bytes {
 }
 
 fn error_line(error: &ApiError) -> Bytes {
-    format!("{}\n", json!({"type": "ERROR", "object": error.to_status()})).into()
+    format!("{{\"type\":\"ERROR\",\"object\":{}}}\n", order::text(&error.to_status())).into()
 }
 
 impl Watch {
@@ -208,37 +216,37 @@ impl Watch {
                 self.deliver_bookmark(revision, true).await;
                 continue;
             }
-            self.follow().await;
-            if self.queue.is_empty() && !self.done {
+            let is_up_to_date = self.follow().await;
+            if is_up_to_date && self.queue.is_empty() && !self.done {
                 self.wait().await;
             }
         }
     }
 
-    /// Queues what has happened since the last call.
-    async fn follow(&mut self) {
-        let from = self.follower.position;
-        match self.follower.take(&self.server.store) {
-            Ok(events) => {
-                for event in &events {
-                    self.consider(event).await;
-                    if self.done {
-                        return;
-                    }
+    /// Queues what the next event comes to. True if there is none. Lines are made one event at a time, when the client has
+    /// read those before, so that one that reads slowly keeps nothing for itself but the few events taken out of history.
+    async fn follow(&mut self) -> bool {
+        if self.pending.len() == 0 {
+            let from = self.follower.position;
+            match self.follower.take(&self.server.store, PENDING_MAX) {
+                Ok(events) => self.pending = events.into_iter(),
+                Err(Expired { oldest }) => {
+                    self.queue.push_back(expired(from, oldest));
+                    self.done = true;
+                    return true;
                 }
             }
-            Err(Expired { oldest }) => {
-                self.queue.push_back(expired(from, oldest));
-                self.done = true;
-                return;
-            }
         }
-        // After the events, as it speaks of them.
-        if self.bookmarks == Bookmarks::Now {
+        let next = self.pending.next();
+        if let Some(event) = &next {
+            self.consider(event).await;
+        } else if self.bookmarks == Bookmarks::Now {
+            // After the events, as it speaks of them.
             self.bookmarks = Bookmarks::Later;
             self.deliver_bookmark(self.follower.position, false).await;
         }
         self.done |= Instant::now() >= self.deadline;
+        next.is_none()
     }
 
     /// Waits for a change, the time for a bookmark, or the end.
@@ -350,7 +358,13 @@ impl Watch {
             }
             Form::Table => self.table(&kind, &kind.tree(object)),
         };
-        format!("{{\"type\":\"{event}\",\"object\":{shown}}}\n").into()
+        format!("{{\"type\":\"{event}\",\"object\":{}}}\n", self.text(&shown)).into()
+    }
+
+    /// The text of an object; those of custom kinds are written in the order of their keys, as in Kubernetes.
+    fn text(&self, shown: &Value) -> String {
+        let is_custom = self.call.kind.custom().is_some() && self.call.accept.form == Form::Object;
+        if is_custom { shown.to_string() } else { order::text(shown) }
     }
 
     /// A table of one row; only the first says what its columns are.
@@ -380,6 +394,6 @@ impl Watch {
             }
             Form::Table => self.table(&kind, &tree),
         };
-        format!("{{\"type\":\"BOOKMARK\",\"object\":{shown}}}\n").into()
+        format!("{{\"type\":\"BOOKMARK\",\"object\":{}}}\n", self.text(&shown)).into()
     }
 }

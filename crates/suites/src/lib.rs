@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `dependencies` | licences and versions of what we depend on |
 //! | `differential` | the same requests to both servers, every answer compared |
+//! | `go_clients` | typed and other clients of client-go, informers, leader election, events |
 //! | `kube_rs` | unmodified kube-rs clients |
 //! | `kubectl` | scripts of kubectl with their output |
 //! | `operator` | operators written with `mainstay`, one module per topic |

@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod differential;
+mod go_clients;
 mod kube_rs;
 mod kubectl;
 mod operator;

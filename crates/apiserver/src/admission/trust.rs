@@ -1,8 +1,9 @@
 //! Which certificates of webhooks are believed.
 //!
 //! With a `caBundle`, exactly what it vouches for; without, what the system trusts. A server certificate
-//! that stands in the bundle itself is believed even if it is marked as an authority: self-signed
-//! certificates usually are, and Go accepts them.
+//! that stands in the bundle itself is believed, whoever signed it and whether or not it is marked as an authority, as Go
+//! has it. Self-signed certificates usually are so marked, and envtest puts the serving certificate of its webhooks into the
+//! bundle in place of the authority's.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -72,8 +73,8 @@ impl ServerCertVerifier for Bundle {
         let verdict =
             self.authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verdict {
-            // The dates have been checked when this is found.
-            Err(error) if is_authority(&error) && self.certificates.contains(end_entity) => {
+            // Dates are checked before a path to an authority is looked for, so they are right when none is found.
+            Err(error) if has_no_issuer(&error) && self.certificates.contains(end_entity) => {
                 let certificate = ParsedCertificate::try_from(end_entity)?;
                 rustls::client::verify_server_name(&certificate, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -105,10 +106,73 @@ impl ServerCertVerifier for Bundle {
     }
 }
 
-/// Whether a certificate was refused for being marked as an authority.
-fn is_authority(error: &TlsError) -> bool {
-    let TlsError::InvalidCertificate(CertificateError::Other(other)) = error else {
-        return false;
+/// Whether a certificate was refused only because nobody in the bundle may have signed it: its issuer is not there, another
+/// certificate has the issuer's name, or it is marked as an authority itself.
+fn has_no_issuer(error: &TlsError) -> bool {
+    match error {
+        TlsError::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
+            true
+        }
+        TlsError::InvalidCertificate(CertificateError::Other(other)) => {
+            other.0.downcast_ref::<webpki::Error>() == Some(&webpki::Error::CaUsedAsEndEntity)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{
+        BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     };
-    other.0.downcast_ref::<webpki::Error>() == Some(&webpki::Error::CaUsedAsEndEntity)
+    use std::time::Duration;
+
+    /// A certificate for `localhost`, signed by an authority of this common name that nobody is told of.
+    fn leaf(authority: &str, change: impl FnOnce(&mut CertificateParams)) -> rcgen::Certificate {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, authority);
+        let issuer = Issuer::new(params, KeyPair::generate().unwrap());
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, "webhook");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        change(&mut params);
+        params.signed_by(&KeyPair::generate().unwrap(), &issuer).unwrap()
+    }
+
+    /// What becomes of a server that shows `shown` to whoever has `bundle`.
+    fn verdict(bundle: &rcgen::Certificate, shown: &rcgen::Certificate, name: &str) -> Result<(), TlsError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let bundle = Bundle::read(&STANDARD.encode(bundle.pem()), provider).unwrap();
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        let now = UnixTime::since_unix_epoch(Duration::from_hours(24 * 365 * 50));
+        bundle.verify_server_cert(shown.der(), &[], &name, &[], now).map(drop)
+    }
+
+    #[test]
+    fn a_serving_certificate_in_the_bundle_is_believed_whoever_signed_it() {
+        // The second has the name of its issuer, so that the wrong key is tried on it.
+        for authority in ["authority", "webhook"] {
+            let serving = leaf(authority, |_| ());
+            assert_eq!(verdict(&serving, &serving, "localhost"), Ok(()), "{authority}");
+        }
+        let marked = leaf("authority", |params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained));
+        assert_eq!(verdict(&marked, &marked, "localhost"), Ok(()));
+    }
+
+    #[test]
+    fn being_in_the_bundle_excuses_nothing_else() {
+        let serving = leaf("authority", |_| ());
+        assert!(verdict(&serving, &serving, "elsewhere").is_err(), "another name");
+        assert!(
+            verdict(&serving, &leaf("authority", |_| ()), "localhost").is_err(),
+            "not the one in the bundle"
+        );
+        let expired = leaf("authority", |params| params.not_after = rcgen::date_time_ymd(2001, 1, 1));
+        assert!(verdict(&expired, &expired, "localhost").is_err(), "expired");
+        let purpose = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let client = leaf("authority", |params| params.extended_key_usages = purpose);
+        assert!(verdict(&client, &client, "localhost").is_err(), "for clients only");
+    }
 }

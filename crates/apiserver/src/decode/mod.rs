@@ -6,11 +6,14 @@
 //! the stack.
 
 mod json;
+mod order;
 mod scan;
 mod yaml;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use order::in_document_order;
 
 use crate::field::go_quote;
 use crate::gotext::json_type;

@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use crate::field::go_quote;
 
 /// Reads a duration; the error is the sentence for the user.
-pub(super) fn read(text: &str) -> Result<SignedDuration, String> {
+pub(crate) fn read(text: &str) -> Result<SignedDuration, String> {
     let quoted = go_quote(text);
     let invalid = || format!("time: invalid duration {quoted}");
     let mut rest = text.trim_start_matches(['-', '+']);

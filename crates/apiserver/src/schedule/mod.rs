@@ -18,6 +18,7 @@ use jiff::civil::{DateTime, time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+pub(crate) use duration::read as read_duration;
 use field::Field;
 
 /// A schedule that has no time in so many years has none.

@@ -1,10 +1,12 @@
 //! The state and its history in memory, which the store and the thread that writes its disk share.
 
+use super::age::Ages;
 use super::object::Placed;
 use super::{CollectionId, Event, Fate, Key, Object, Revision};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// How much history is kept.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +55,8 @@ pub(super) struct State {
     /// Which collection each retained event belongs to, oldest first.
     pub history: VecDeque<(Revision, CollectionId)>,
     history_bytes: usize,
+    /// When which revision was the newest.
+    pub ages: Ages,
 }
 
 /// The state, and how much of it may be seen.
@@ -64,8 +68,14 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn new(revision: Revision, collections: HashMap<CollectionId, Collection>) -> Self {
-        let state =
-            State { revision, compacted: revision, collections, history: VecDeque::new(), history_bytes: 0 };
+        let state = State {
+            revision,
+            compacted: revision,
+            collections,
+            history: VecDeque::new(),
+            history_bytes: 0,
+            ages: Ages::default(),
+        };
         Memory { state: RwLock::new(state), durable: watch::Sender::new(revision) }
     }
 
@@ -125,6 +135,7 @@ impl Collection {
 
 impl State {
     pub(super) fn record(&mut self, id: &CollectionId, event: Arc<Event>) {
+        self.ages.note(Instant::now(), self.revision);
         self.revision = event.revision;
         self.history.push_back((event.revision, id.clone()));
         self.history_bytes += event.pinned_bytes();

@@ -8,8 +8,10 @@
 //! Guarantees:
 //! - a write is visible to reads, lists and watches in revision order, all or nothing;
 //! - with a [`disk`] behind it, nothing is shown to anybody before it is durable;
-//! - history is bounded by count and bytes; asking for more is [`Expired`], never a wrong answer.
+//! - history is bounded by count and bytes, and lists of the past by [age] too; asking for more is [`Expired`], never a wrong
+//!   answer.
 
+mod age;
 pub(crate) mod disk;
 mod memory;
 mod object;
@@ -30,6 +32,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, RangeBounds as _};
 use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// A point in the store's history. Zero is before everything.
 pub(crate) type Revision = u64;
@@ -196,8 +199,9 @@ impl Store {
     ) -> Result<Listing, Expired> {
         let state = self.read();
         let revision = at.unwrap_or(state.revision);
-        if revision < state.compacted {
-            return Err(Expired { oldest: state.compacted });
+        let oldest = state.compacted.max(state.ages.oldest(Instant::now())).min(state.revision);
+        if revision < oldest {
+            return Err(Expired { oldest });
         }
         let Some(collection) = state.collections.get(id) else {
             return Ok(Listing { items: Vec::new(), revision, rest: 0 });
@@ -354,8 +358,9 @@ impl Follower {
         }
     }
 
-    /// What has happened since the last call, and the revision up to which that is everything.
-    pub(crate) fn take(&mut self, store: &Store) -> Result<Vec<Arc<Event>>, Expired> {
+    /// What has happened since the last call, the oldest first and at most so much. Whoever gets as much as that asks again
+    /// before waiting.
+    pub(crate) fn take(&mut self, store: &Store, max: usize) -> Result<Vec<Arc<Event>>, Expired> {
         self.changed.borrow_and_update();
         let state = store.read();
         let shown = (*store.memory.durable.borrow()).min(state.revision);
@@ -365,8 +370,9 @@ impl Follower {
             return Err(Expired { oldest: state.compacted });
         }
         let events = collection.events.range(collection.position_after(self.position)..);
-        let events: Vec<_> = events.take_while(|e| e.revision <= shown).cloned().collect();
-        self.position = self.position.max(shown);
+        let events: Vec<_> = events.take_while(|e| e.revision <= shown).take(max).cloned().collect();
+        let seen = events.last().filter(|_| events.len() == max).map_or(shown, |last| last.revision);
+        self.position = self.position.max(seen);
         Ok(events)
     }
 }

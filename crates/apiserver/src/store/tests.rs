@@ -61,9 +61,9 @@ fn followers_see_every_event_once_and_in_order() {
     put(&store, "a", 2);
     put(&store, "b", 1);
     remove(&store, "a");
-    let kinds: Vec<_> = follower.take(&store).unwrap().iter().map(|e| e.kind()).collect();
+    let kinds: Vec<_> = follower.take(&store, 10).unwrap().iter().map(|e| e.kind()).collect();
     assert_eq!(kinds, ["MODIFIED", "ADDED", "DELETED"]);
-    assert!(follower.take(&store).unwrap().is_empty());
+    assert!(follower.take(&store, 10).unwrap().is_empty());
 }
 
 #[test]

@@ -10,19 +10,3 @@ pub(crate) fn partial_object_metadata(object: &Value, version: &str) -> Value {
         "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
     })
 }
-
-/// The metadata-only form of a list, given the list's metadata and its objects.
-pub(crate) fn partial_object_metadata_list<'a>(
-    metadata: &Value,
-    objects: impl IntoIterator<Item = &'a Value>,
-    version: &str,
-) -> Value {
-    let items: Vec<Value> =
-        objects.into_iter().map(|object| partial_object_metadata(object, version)).collect();
-    json!({
-        "kind": "PartialObjectMetadataList",
-        "apiVersion": format!("meta.k8s.io/{version}"),
-        "metadata": metadata,
-        "items": items,
-    })
-}

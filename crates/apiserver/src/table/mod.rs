@@ -11,7 +11,7 @@ mod metadata;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use metadata::{partial_object_metadata, partial_object_metadata_list};
+pub(crate) use metadata::partial_object_metadata;
 
 use crate::field::{FieldError, Path};
 use crate::status::ApiError;

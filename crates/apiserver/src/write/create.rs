@@ -112,15 +112,16 @@ async fn store_new(
         .await?;
     let name = text_at(object, "/metadata/name").to_owned();
     let key = Key::new(call.namespace(), &name);
-    if !text_at(object, "/metadata/resourceVersion").is_empty() {
-        let why = "resourceVersion should not be set on objects to be created";
-        return Err(ApiError::plain(500, "", why));
-    }
     if options.dry_run {
+        // kube-apiserver looks at the version only when it writes, so that a dry run shows it as it was sent.
         if server.store.get(&kind.collection, &key).is_some() {
             return Err(ApiError::already_exists(&kind.resource(), &name));
         }
         return Ok(Written::DryRun(object.take()));
+    }
+    if !text_at(object, "/metadata/resourceVersion").is_empty() {
+        let why = "resourceVersion should not be set on objects to be created";
+        return Err(ApiError::plain(500, "", why));
     }
     match server.store.commit(&kind.collection, &key, None, &kind.stored(object), Fate::Kept) {
         Ok(object) => Ok(Written::Stored(object)),

@@ -3,6 +3,7 @@
 use crate::seams::{Events, MAPS, map, now, send, succeed, watch_path};
 use mainstay_apiserver::ApiServer;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 async fn touch(server: &ApiServer, times: usize) {
     for time in 0..times {
@@ -138,4 +139,65 @@ async fn history_is_bounded_in_bytes_too() {
         succeed(&server, "PATCH", &format!("{MAPS}/a"), large).await;
     }
     assert_eq!(Events::of(&server, &watch_path(&old)).await.line().await, "ERROR 410 Expired");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_of_the_past_expire_after_five_minutes() {
+    let server = ApiServer::builder().build().unwrap();
+    with_maps(&server).await;
+    let first = succeed(&server, "GET", &format!("{MAPS}?limit=2"), Value::Null).await;
+    let next = format!("{MAPS}?limit=2&continue={}", page(&first).1);
+    let exact = format!("{MAPS}?resourceVersionMatch=Exact{}", now(&server));
+    let watched = watch_path(&now(&server));
+    // As long as nothing changes, it is the present.
+    tokio::time::advance(Duration::from_hours(1)).await;
+    assert_eq!(send(&server, "GET", &next, Value::Null).await.0, 200);
+    touch(&server, 1).await;
+    tokio::time::advance(Duration::from_secs(299)).await;
+    for path in [&next, &exact] {
+        assert_eq!(send(&server, "GET", path, Value::Null).await.0, 200, "{path}");
+    }
+    tokio::time::advance(Duration::from_secs(2)).await;
+    for path in [&next, &exact] {
+        let (code, gone) = send(&server, "GET", path, Value::Null).await;
+        assert_eq!((code, &gone["reason"]), (410, &json!("Expired")), "{path}");
+    }
+    // A watch needs only the events since then, which are kept by number and size.
+    assert_eq!(Events::of(&server, &watched).await.line().await, "MODIFIED a=0");
+    let present = format!("{MAPS}?resourceVersionMatch=Exact{}", now(&server));
+    assert_eq!(send(&server, "GET", &present, Value::Null).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_forged_token_of_the_future_is_answered() {
+    use base64::Engine as _;
+    let directory = tempfile::tempdir().unwrap();
+    for server in [ApiServer::builder(), ApiServer::builder().directory(directory.path())] {
+        let server = server.build().unwrap();
+        with_maps(&server).await;
+        for revision in [server.revision() + 1, 999_999_999, u64::MAX >> 1] {
+            let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": "default/a\0"}).to_string();
+            let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(token);
+            for (method, query) in [("GET", "limit=1&"), ("GET", ""), ("DELETE", "labelSelector=x&")] {
+                let path = format!("{MAPS}?{query}continue={token}");
+                let sent = send(&server, method, &path, Value::Null);
+                let (code, refusal) = tokio::time::timeout(Duration::from_secs(30), sent).await.unwrap();
+                assert_eq!((code, &refusal["reason"]), (504, &json!("Timeout")), "{method} {path}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_watch_that_is_read_late_misses_nothing() {
+    let server = ApiServer::builder().build().unwrap();
+    with_maps(&server).await;
+    let mut events = Events::of(&server, &watch_path(&now(&server))).await;
+    touch(&server, 300).await;
+    for time in 0..300 {
+        assert_eq!(events.line().await, format!("MODIFIED a={time}"));
+    }
+    assert_eq!(events.line_now(), None);
+    touch(&server, 1).await;
+    assert_eq!(events.line().await, "MODIFIED a=0");
 }

@@ -17,7 +17,7 @@ use super::signed;
     version = "v1alpha1",
     kind = "StreamClass",
     plural = "streamclasses",
-    shortname = "sc",
+    shortname = "stc",
     category = "mainstay",
     derive = "PartialEq",
     status = "StreamClassStatus",

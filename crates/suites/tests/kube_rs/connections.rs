@@ -13,7 +13,7 @@ use crate::kube_rs::{config_map, refusal};
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-/// A client by the served kubeconfig, with a change to who it says it is.
+/// A client by the served kubeconfig, with a change to who it says it is: by its token, unless it is made another.
 async fn client(served: &Served, change: impl FnOnce(&mut AuthInfo)) -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut kubeconfig = Kubeconfig::from_yaml(&served.kubeconfig()).unwrap();
@@ -23,9 +23,14 @@ async fn client(served: &Served, change: impl FnOnce(&mut AuthInfo)) -> Client {
     Client::try_from(config).unwrap()
 }
 
-fn without_certificate(user: &mut AuthInfo) {
-    user.client_certificate_data = None;
-    user.client_key_data = None;
+/// The user of a served kubeconfig's other context, who shows a certificate.
+fn certified(served: &Served) -> AuthInfo {
+    let kubeconfig = Kubeconfig::from_yaml(&served.kubeconfig()).unwrap();
+    let context = kubeconfig.contexts.iter().find(|context| context.name == "mainstay-certificate").unwrap();
+    let user = context.context.as_ref().unwrap().user.clone().unwrap();
+    let user = kubeconfig.auth_infos.into_iter().find(|info| info.name == user).unwrap().auth_info.unwrap();
+    assert!(user.token.is_none());
+    user
 }
 
 /// Writes, reads, lists and watches.
@@ -48,12 +53,11 @@ async fn one_server_is_reached_in_every_way_at_once() {
     works(client(&http, |_| ()).await, "http").await;
     let https = server.serve_https(LOOPBACK).await.unwrap();
     works(client(&https, |_| ()).await, "https").await;
-    works(client(&https, without_certificate).await, "token").await;
-    works(client(&https, |user| user.token = None).await, "certificate").await;
+    works(client(&https, |user| *user = certified(&https)).await, "certificate").await;
     let all: Api<ConfigMap> = Api::default_namespaced(Client::new(server, "default"));
     assert_eq!(
         all.list(&ListParams::default().fields("metadata.name!=kube-root-ca.crt")).await.unwrap().items.len(),
-        5
+        4
     );
 }
 
@@ -64,11 +68,7 @@ async fn strangers_are_kept_out() {
         (server.serve_http(LOOPBACK).await.unwrap(), server.serve_https(LOOPBACK).await.unwrap());
     for served in [&http, &https] {
         for token in [None, Some("wrong"), Some("")] {
-            let stranger = client(served, |user| {
-                without_certificate(user);
-                user.token = token.map(Into::into);
-            })
-            .await;
+            let stranger = client(served, |user| user.token = token.map(Into::into)).await;
             let namespaces: Api<Namespace> = Api::all(stranger.clone());
             assert_eq!(
                 refusal(namespaces.list(&ListParams::default()).await),
@@ -80,7 +80,11 @@ async fn strangers_are_kept_out() {
         }
     }
     // As in Kubernetes, nobody looks at the token of who shows a certificate.
-    let mixed = client(&https, |user| user.token = Some("wrong".to_owned().into())).await;
+    let mixed = client(&https, |user| {
+        *user = certified(&https);
+        user.token = Some("wrong".to_owned().into());
+    })
+    .await;
     Api::<Namespace>::all(mixed).list(&ListParams::default()).await.unwrap();
 }
 
@@ -89,14 +93,7 @@ async fn a_certificate_of_another_authority_is_refused() {
     let server = ApiServer::builder().build().unwrap();
     let (own, other) =
         (server.serve_https(LOOPBACK).await.unwrap(), server.serve_https(LOOPBACK).await.unwrap());
-    let foreign =
-        Kubeconfig::from_yaml(&other.kubeconfig()).unwrap().auth_infos[0].auth_info.clone().unwrap();
-    let stranger = client(&own, |user| {
-        user.token = None;
-        user.client_certificate_data = foreign.client_certificate_data;
-        user.client_key_data = foreign.client_key_data;
-    })
-    .await;
+    let stranger = client(&own, |user| *user = certified(&other)).await;
     let answer = Api::<Namespace>::all(stranger).list(&ListParams::default()).await;
     // The handshake fails; there is no answer to be had.
     assert!(!matches!(answer, Ok(_) | Err(kube::Error::Api(_))), "{answer:?}");

@@ -19,7 +19,7 @@ pub(super) static DISRUPTION_BUDGET: Builtin = Builtin::new(
 );
 
 pub(super) static SCALE: Builtin =
-    Builtin::new(&[NAME, integer("Desired"), integer("Available"), AGE], |row| {
+    Builtin::new(&[text("Name"), integer("Desired"), integer("Available"), AGE], |row| {
         vec![
             row.name().into(),
             row.count("spec.replicas").into(),

@@ -1,10 +1,11 @@
-//! What the admission plugins that are on by default do to pods: service account, priority, tolerations,
-//! topology labels.
+//! What the admission plugins that are on by default do to pods: service account, priority, runtime
+//! class, tolerations, topology labels.
 
 use super::super::Env;
 use super::super::json::{ensure_object, inside, int, list, list_mut, object_mut, put, set, text};
 use super::super::names::generate::generate_name;
 use super::defaults::mirror_service_account;
+use crate::field::go_quote;
 use crate::status::{ApiError, Subject};
 use serde_json::{Value, json};
 
@@ -40,8 +41,24 @@ pub(crate) fn admit_pod(
     let refuse = |why: &str| ApiError::forbidden(&Subject { group: "", kind: "pods" }, &subject_name, why);
     admit_service_account(pod, namespace, env, around, &refuse)?;
     admit_priority(pod, around, &refuse)?;
+    check_runtime_class(pod, &refuse)?;
     admit_tolerations(pod);
     admit_topology(pod, around);
+    Ok(())
+}
+
+/// Refuses a pod of a `RuntimeClass`: the kind is not served, so there is none of any name.
+fn check_runtime_class(pod: &Value, refuse: &dyn Fn(&str) -> ApiError) -> Result<(), ApiError> {
+    let Some(spec) = pod.get("spec") else { return Ok(()) };
+    let class = text(spec, "runtimeClassName");
+    if !class.is_empty() {
+        return Err(refuse(&format!("pod rejected: RuntimeClass {} not found", go_quote(class))));
+    }
+    if set(spec, "overhead").is_some() {
+        return Err(refuse(
+            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+        ));
+    }
     Ok(())
 }
 

@@ -1,0 +1,192 @@
+//! Lists and tables, written object by object. A long one is never whole in memory: what is held is the stored objects,
+//! which all answers share, and the piece that the client reads next.
+
+use super::ListMeta;
+use super::order::{self, KindFirst};
+use crate::body::Body;
+use crate::kind::Kind;
+use crate::store::Object;
+use crate::table::{self, IncludeObject};
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The size at which a piece is sent. One object more than that may be in it.
+const PIECE_BYTES: usize = 64 << 10;
+/// Stored objects of more than this are written piece by piece.
+const WHOLE_BYTES_MAX: usize = 256 << 10;
+
+/// What a list shows of its objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Objects,
+    Metadata,
+    Table(IncludeObject),
+}
+
+type Fields = Vec<(&'static str, Value)>;
+
+/// How a list is written.
+pub(super) struct Writing {
+    pub kind: Arc<Kind>,
+    pub shape: Shape,
+    /// Of the metadata and table forms: `v1` or `v1beta1`.
+    pub version: &'static str,
+    pub now: Timestamp,
+    pub pretty: bool,
+}
+
+impl Writing {
+    /// The body of a list of these objects.
+    pub(super) fn body(self, items: &[Arc<Object>], meta: &ListMeta) -> Body {
+        let size: usize = items.iter().map(|object| object.json.len()).sum();
+        if size <= WHOLE_BYTES_MAX {
+            return Body::whole(self.whole(items, meta));
+        }
+        let (head, tail) = self.ends(meta, items.is_empty());
+        let pieces =
+            Pieces { items: Vec::from(items).into_iter(), next: head, tail, first: true, writing: self };
+        Body::stream(futures::stream::unfold(pieces, async |mut pieces| {
+            let piece = pieces.next()?;
+            // A long table takes seconds, in which others want to be answered.
+            tokio::task::yield_now().await;
+            Some((piece, pieces))
+        }))
+    }
+
+    /// The same at once.
+    pub(super) fn whole(&self, items: &[Arc<Object>], meta: &ListMeta) -> Vec<u8> {
+        let (mut out, tail) = self.ends(meta, items.is_empty());
+        for (index, object) in items.iter().enumerate() {
+            self.item(object, index == 0, &mut out);
+        }
+        out.extend_from_slice(&tail);
+        out
+    }
+
+    /// What stands before and after the objects.
+    fn ends(&self, meta: &ListMeta, empty: bool) -> (Vec<u8>, Vec<u8>) {
+        let (before, name, after) = self.fields(meta);
+        let field = |(name, value): &(&str, Value)| {
+            if self.pretty {
+                let text = indented(&serde_json::to_string_pretty(value).unwrap_or_default(), "  ");
+                format!("  \"{name}\": {text}")
+            } else {
+                format!("\"{name}\":{value}")
+            }
+        };
+        let separator = if self.pretty { ",\n" } else { "," };
+        let before = before.iter().map(field).collect::<Vec<_>>().join(separator);
+        let mut rest = vec![String::new()];
+        rest.extend(after.iter().map(field));
+        let rest = rest.join(separator);
+        let (head, tail) = if self.pretty {
+            let close = if empty { "" } else { "\n  " };
+            (format!("{{\n{before},\n  \"{name}\": ["), format!("{close}]{rest}\n}}"))
+        } else {
+            (format!("{{{before},\"{name}\":["), format!("]{rest}}}\n"))
+        };
+        (head.into_bytes(), tail.into_bytes())
+    }
+
+    /// The fields before the objects, the field of the objects, and those after it. Lists of custom kinds are maps to Go,
+    /// which it writes in the order of their keys.
+    fn fields(&self, meta: &ListMeta) -> (Fields, &'static str, Fields) {
+        let form = format!("meta.k8s.io/{}", self.version);
+        let start = |kind: &str, version: &str, about: Value| {
+            vec![("kind", kind.into()), ("apiVersion", version.into()), ("metadata", about)]
+        };
+        let mut about = meta.value();
+        match self.shape {
+            Shape::Metadata => (start("PartialObjectMetadataList", &form, about), "items", Vec::new()),
+            Shape::Table(_) => {
+                let mut before = start("Table", &form, about);
+                before.push(("columnDefinitions", self.kind.printer.columns()));
+                (before, "rows", Vec::new())
+            }
+            Shape::Objects if self.kind.custom().is_some() => {
+                // Whole lists of custom kinds say that there is nothing to continue; others say nothing.
+                if meta.token.is_none() {
+                    about["continue"] = "".into();
+                }
+                let after = vec![("kind", self.kind.list_kind.as_str().into()), ("metadata", about)];
+                (vec![("apiVersion", self.kind.api_version.as_str().into())], "items", after)
+            }
+            Shape::Objects => {
+                (start(&self.kind.list_kind, &self.kind.api_version, about), "items", Vec::new())
+            }
+        }
+    }
+
+    /// Writes one object. Items of custom kinds say what they are; items of built-in ones, like Kubernetes' own, do not.
+    fn item(&self, object: &Object, first: bool, out: &mut Vec<u8>) {
+        if !first {
+            out.push(b',');
+        }
+        let kind = &*self.kind;
+        let builtin = kind.builtin().is_some();
+        if self.shape == Shape::Objects && !self.pretty && kind.stored_as_sent(object) {
+            if builtin {
+                out.extend_from_slice(&object.json);
+            } else {
+                out.extend_from_slice(kind.prefix());
+                out.extend_from_slice(object.json.get(1..).unwrap_or_default());
+            }
+            return;
+        }
+        let mut tree = kind.tree(object);
+        let shown = match self.shape {
+            Shape::Objects => {
+                if let (Value::Object(fields), true) = (&mut tree, builtin) {
+                    fields.remove("apiVersion");
+                    fields.remove("kind");
+                }
+                tree
+            }
+            Shape::Metadata => table::partial_object_metadata(&tree, self.version),
+            Shape::Table(include) => kind.printer.row(&tree, self.now, include, self.version),
+        };
+        if self.pretty {
+            let text = serde_json::to_string_pretty(&KindFirst(&shown)).unwrap_or_default();
+            out.extend_from_slice(b"\n    ");
+            out.extend_from_slice(indented(&text, "    ").as_bytes());
+        } else {
+            out.extend_from_slice(order::text(&shown).as_bytes());
+        }
+    }
+}
+
+/// The lines after the first moved to the right. No line of JSON is inside of a string.
+fn indented(text: &str, by: &str) -> String {
+    text.replace('\n', &format!("\n{by}"))
+}
+
+/// A list on its way.
+struct Pieces {
+    items: std::vec::IntoIter<Arc<Object>>,
+    next: Vec<u8>,
+    tail: Vec<u8>,
+    first: bool,
+    writing: Writing,
+}
+
+impl Pieces {
+    fn next(&mut self) -> Option<Bytes> {
+        while self.next.len() < PIECE_BYTES {
+            let Some(object) = self.items.next() else {
+                self.next.append(&mut self.tail);
+                break;
+            };
+            self.writing.item(&object, std::mem::take(&mut self.first), &mut self.next);
+        }
+        let piece = std::mem::take(&mut self.next);
+        (!piece.is_empty()).then(|| piece.into())
+    }
+}
+
+/// The tree of a list, for encodings that need all of it.
+pub(super) fn tree(text: &[u8]) -> Value {
+    // Our own text, made a line before.
+    serde_json::from_slice(text).unwrap_or_else(|_| json!({}))
+}
