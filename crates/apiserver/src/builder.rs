@@ -1,7 +1,7 @@
 //! Making a server.
 
 use crate::admission::{NoServices, ServiceResolver, WebhookTransport, Webhooks};
-use crate::allocate::Book;
+use crate::allocate::{self, Book};
 use crate::body::Body;
 use crate::clock::{Clock, Identities, RandomIdentities, SystemClock, uuid};
 use crate::controllers;
@@ -142,10 +142,10 @@ impl Builder {
     /// Makes the server. Its controllers start with the first request.
     pub fn build(self) -> Result<ApiServer, BuildError> {
         let store = match &self.directory {
-            None => Store::in_memory(self.retention),
-            Some(path) => Store::open(path, self.retention)?,
+            None => Store::in_memory(self.retention, allocate::claims, self.observer),
+            Some(path) => Store::open(path, self.retention, allocate::claims, self.observer)?,
         };
-        let store = Arc::new(store.observed_by(self.observer));
+        let store = Arc::new(store);
         let identities = self.identities.clone();
         let new_uid = Arc::new(move || uuid(&*identities));
         let server = Server {

@@ -136,9 +136,6 @@ pub(crate) async fn watch(server: Arc<Server>, call: Call, options: ListOptions)
             Err(Expired { oldest }) => return Ok(stream(futures::stream::iter([expired(from, oldest)]))),
         }
     };
-    if let Some(listing) = &listing {
-        server.shown(listing.revision).await?;
-    }
     let timeout = options.timeout_seconds.map_or(TIMEOUT_DEFAULT, Duration::from_secs);
     let info = WatchInfo {
         group: call.kind.group.clone(),
