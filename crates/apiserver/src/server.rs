@@ -3,6 +3,7 @@
 use crate::admission::Webhooks;
 use crate::allocate::Book;
 use crate::clock::{Clock, Identities};
+use crate::health::Troubles;
 use crate::kind::Kind;
 use crate::negotiate::Accept;
 use crate::registry::Registry;
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// One API server's state.
 pub(crate) struct Server {
@@ -26,6 +28,10 @@ pub(crate) struct Server {
     pub providers: Providers,
     pub webhooks: Webhooks,
     pub allocations: Book,
+    /// What the controllers ran into.
+    pub troubles: Troubles,
+    /// How long events are kept after they were last written; zero: for ever.
+    pub event_ttl: Duration,
     /// What `kube-root-ca.crt` holds.
     pub ca_bundle: String,
     /// What passes here that Kubernetes refuses.

@@ -169,7 +169,7 @@ async fn dispatch(
             options.watch |= watch_path;
             if options.watch {
                 let warnings = call.take_warnings();
-                let mut reply = watch::watch(server, call, options).await?;
+                let mut reply = watch::watch(server, call, options)?;
                 reply.warnings = warnings;
                 return Ok(reply.into_response());
             }

@@ -112,7 +112,7 @@ struct Watch {
 }
 
 /// Answers with a stream of events.
-pub(crate) async fn watch(server: Arc<Server>, call: Call, options: ListOptions) -> Result<Reply, ApiError> {
+pub(crate) fn watch(server: Arc<Server>, call: Call, options: ListOptions) -> Result<Reply, ApiError> {
     let include = IncludeObject::parse(call.query.get("includeObject"))?;
     let revision = match options.at {
         At::Newest => 0,

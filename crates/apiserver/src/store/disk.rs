@@ -49,9 +49,7 @@ pub enum DiskError {
         path: PathBuf,
     },
     /// The file is not a store, or is damaged.
-    #[error(
-        "the store {path} cannot be read; it was left as it is, restore it from a backup, or move it away to start without what it held"
-    )]
+    #[error("the store {path} cannot be read; it was left as it is")]
     Unreadable {
         /// The store's file.
         path: PathBuf,
@@ -68,8 +66,7 @@ pub enum DiskError {
     },
     /// A value is not what was written.
     #[error(
-        "the store {path} is damaged: what it holds of {object} does not match its checksum; it was left as it is, restore it from a \
-         backup, or move it away to start without what it held"
+        "the store {path} is damaged: what it holds of {object} does not match its checksum; it was left as it is"
     )]
     Damaged {
         /// The store's file.
@@ -103,7 +100,8 @@ pub(super) fn open(directory: &Path, faults: &Faults) -> Result<(Open, Loaded), 
 
 /// Opens a file and reads all of it. It is not changed before it has been understood.
 fn open_file(path: &Path, faults: &Faults) -> Result<(Open, Loaded), DiskError> {
-    let unusable = |source| DiskError::Directory { path: path.to_owned(), source };
+    let directory = path.parent().unwrap_or(path);
+    let unusable = |source| DiskError::Directory { path: directory.to_owned(), source };
     let unreadable = |source: redb::Error| match source {
         redb::Error::DatabaseAlreadyOpen => DiskError::InUse { path: path.to_owned() },
         // That is how `redb` says that a file is none of its own, or not all of one.
@@ -165,7 +163,7 @@ fn tidy(database: &mut Database, path: &Path, loaded: &Loaded) -> Result<(), red
 /// Writes a file that holds `state`, and puts it in the place of the store's.
 fn write_new(directory: &Path, state: &Snapshot, faults: &Faults) -> Result<Open, DiskError> {
     let path = directory.join(NEW_FILE);
-    let unusable = |source| DiskError::Directory { path: path.clone(), source };
+    let unusable = |source| DiskError::Directory { path: directory.to_owned(), source };
     match std::fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(error)),
         _ => {}
