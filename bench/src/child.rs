@@ -50,6 +50,8 @@ pub(crate) enum Task {
     Streams,
     /// Has a network of a thousand peers assembled and mended, and prints only that table.
     Networks,
+    /// Does the same at 1×, 4× and 16×, and prints only that table.
+    Growth,
     /// Runs one of these operators.
     #[command(hide = true)]
     Contender { which: Which, kubeconfig: PathBuf, shops: usize },
@@ -124,6 +126,7 @@ pub(crate) async fn run(task: Task) -> Result<()> {
         Task::Start => crate::start::measure().await,
         Task::Streams => crate::streams::measure().await,
         Task::Networks => crate::networks::measure().await,
+        Task::Growth => crate::growth::measure().await,
         Task::Contender { which, kubeconfig, shops } => contender::run(which, &kubeconfig, shops).await,
         Task::Hold { store, kubeconfig } => print(&stores::hold(store, &kubeconfig).await?),
         Task::Ready => print(&ready().await?),

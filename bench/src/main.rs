@@ -1,7 +1,7 @@
 //! The embedded API server beside a real kube-apiserver with etcd, and an operator of ours beside the same one written
 //! with kube's `Controller` ([`operators`]), each measured in one run; how many simulated [`worlds`]
 //! there are to a second; how long `mainstay up` takes to [`start`]; two thousand [`streams`] that begin at once; and
-//! a thousand peers of one of the [`networks`].
+//! a thousand peers of one of the [`networks`]; and how work [grows](growth) with its size.
 //!
 //! Both are asked by the same client ([`caller`]) to do the same things ([`measure`]); both are processes
 //! of their own ([`child`]), on the same machine, one after the other. What only ours can do (answering a
@@ -11,6 +11,7 @@
 
 mod caller;
 mod child;
+mod growth;
 mod measure;
 mod micro;
 mod networks;
@@ -66,7 +67,9 @@ fn main() -> Result<()> {
             streams::measure().await?;
             println!();
             // In a process of its own: its peak memory is in the table.
-            child::have(&["networks"]).await
+            child::have(&["networks"]).await?;
+            println!();
+            child::have(&["growth"]).await
         }),
     }
 }

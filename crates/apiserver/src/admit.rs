@@ -16,7 +16,8 @@ use crate::server::{Call, Server};
 use crate::status::ApiError;
 use crate::store::{CollectionId, Key};
 use crate::strategy;
-use compiled::{admit_builtin, around_pod, check_namespace, stored};
+use compiled::{admit_builtin, around_pod, stored};
+pub(crate) use compiled::{check_namespace, is_terminating};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 

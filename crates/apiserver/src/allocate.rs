@@ -1,11 +1,14 @@
-//! Cluster IPs and node ports: given out once, known from the services that hold them.
+//! Cluster IPs and node ports, known from the services that have them. What is chosen here is free as far as is known; the store
+//! refuses a service that claims what another one has got meanwhile, and then the choice is made again.
 
 use crate::builtin::rules::names::address::Cidr;
-use crate::builtin::rules::objects::service::allocate::{Allocations, Ranges, begin_create, begin_update};
+use crate::builtin::rules::objects::service::allocate::{
+    Allocations, Ranges, begin_create, begin_update, claimed,
+};
 use crate::kind::Kind;
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::store::{CollectionId, Fate, Follower};
+use crate::store::{Claim, CollectionId, Fate, Follower};
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
@@ -20,9 +23,8 @@ struct Pages {
 }
 
 impl Book {
-    /// Runs `with` on what is taken now. What it claims stays claimed until the service that has it goes,
-    /// or is never stored and [`released`](Book::release).
-    fn with<R>(&self, server: &Server, with: impl FnOnce(&mut Allocations) -> R) -> R {
+    /// Runs `with` on what is taken now.
+    fn with<R>(&self, server: &Server, with: impl FnOnce(&Allocations) -> R) -> R {
         let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let id = CollectionId::new("", "services");
         let pages = match &mut *book {
@@ -42,12 +44,7 @@ impl Book {
             }
             Err(_) => *pages = open(server, &id),
         }
-        with(&mut pages.taken)
-    }
-
-    /// Gives back what a service was given that is not stored after all.
-    fn release(&self, server: &Server, service: &Value) {
-        self.with(server, |taken| taken.release(service));
+        with(&pages.taken)
     }
 }
 
@@ -64,28 +61,25 @@ fn ranges() -> Ranges {
     Ranges { cluster_ips: Cidr { address, prefix: 16 }, ..Ranges::default() }
 }
 
-fn is_service(kind: &Kind) -> bool {
+pub(crate) fn is_service(kind: &Kind) -> bool {
     kind.kind == "Service" && kind.builtin().is_some()
 }
 
-/// Gives a new service what it needs.
-pub(crate) fn on_create(
-    server: &Server,
-    kind: &Kind,
-    object: &mut Value,
-    dry_run: bool,
-) -> Result<(), ApiError> {
-    if !is_service(kind) {
-        return Ok(());
+/// What a stored object has for itself alone.
+pub(crate) fn claims(id: &CollectionId, object: &Value) -> Vec<Claim> {
+    if id.parts() != ("", "services") {
+        return Vec::new();
     }
+    let mut claims = claimed(object);
+    claims.sort();
+    claims.dedup();
+    claims
+}
+
+/// Gives a new service what it needs.
+pub(crate) fn on_create(server: &Server, object: &mut Value, dry_run: bool) -> Result<(), ApiError> {
     let mut random = || server.identities.next();
-    server.allocations.with(server, |taken| {
-        begin_create(object, &ranges(), taken, &mut random, dry_run)?;
-        if !dry_run {
-            taken.claim(object);
-        }
-        Ok(())
-    })
+    server.allocations.with(server, |taken| begin_create(object, &ranges(), taken, &mut random, dry_run))
 }
 
 /// Gives a changed service what it needs beyond what it has.
@@ -101,11 +95,4 @@ pub(crate) fn on_update(
     }
     let mut random = || server.identities.next();
     server.allocations.with(server, |taken| begin_update(new, old, &ranges(), taken, &mut random, dry_run))
-}
-
-/// A service that was given something is not stored after all.
-pub(crate) fn undo_create(server: &Server, kind: &Kind, object: &Value, dry_run: bool) {
-    if is_service(kind) && !dry_run {
-        server.allocations.release(server, object);
-    }
 }

@@ -1,10 +1,11 @@
 //! Making a server.
 
 use crate::admission::{NoServices, ServiceResolver, WebhookTransport, Webhooks};
-use crate::allocate::Book;
+use crate::allocate::{self, Book};
 use crate::body::Body;
 use crate::clock::{Clock, Identities, RandomIdentities, SystemClock, uuid};
 use crate::controllers;
+use crate::health::Troubles;
 use crate::registry::Registry;
 use crate::server::Server;
 use crate::service::{self, body::Budget};
@@ -21,7 +22,11 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::OnceCell;
+
+/// How long Kubernetes keeps events.
+const EVENT_TTL: Duration = Duration::from_hours(1);
 
 /// Why a server could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +49,7 @@ pub struct Builder {
     retention: Retention,
     ca_bundle: String,
     leniency: Leniency,
+    event_ttl: Duration,
 }
 
 impl Builder {
@@ -139,13 +145,20 @@ impl Builder {
         self
     }
 
+    /// Deletes each `Event` so long after it was last written; never for zero. An hour if this is not called.
+    #[must_use]
+    pub fn event_ttl(mut self, time: Duration) -> Self {
+        self.event_ttl = time;
+        self
+    }
+
     /// Makes the server. Its controllers start with the first request.
     pub fn build(self) -> Result<ApiServer, BuildError> {
         let store = match &self.directory {
-            None => Store::in_memory(self.retention),
-            Some(path) => Store::open(path, self.retention)?,
+            None => Store::in_memory(self.retention, allocate::claims, self.observer),
+            Some(path) => Store::open(path, self.retention, allocate::claims, self.observer)?,
         };
-        let store = Arc::new(store.observed_by(self.observer));
+        let store = Arc::new(store);
         let identities = self.identities.clone();
         let new_uid = Arc::new(move || uuid(&*identities));
         let server = Server {
@@ -157,6 +170,8 @@ impl Builder {
             providers: self.providers,
             webhooks: Webhooks::new(self.resolver, self.webhook_transport, new_uid),
             allocations: Book::default(),
+            troubles: Troubles::default(),
+            event_ttl: self.event_ttl,
             ca_bundle: self.ca_bundle,
             leniency: self.leniency,
             bodies: Budget::default(),
@@ -169,7 +184,8 @@ impl Builder {
 #[derive(Clone)]
 pub struct ApiServer {
     server: Arc<Server>,
-    started: Arc<OnceCell<()>>,
+    /// The controllers, which end with the last clone.
+    started: Arc<OnceCell<controllers::Running>>,
 }
 
 impl std::fmt::Debug for ApiServer {
@@ -193,6 +209,7 @@ impl ApiServer {
             retention: Retention::default(),
             ca_bundle: String::new(),
             leniency: Leniency::default(),
+            event_ttl: EVENT_TTL,
         }
     }
 
@@ -213,7 +230,7 @@ impl ApiServer {
         self.started
             .get_or_init(|| async {
                 // Boxed, so that what awaits a server need not know how deep its futures are.
-                controllers::start(server).boxed().await;
+                controllers::start(server).boxed().await
             })
             .await;
     }

@@ -20,8 +20,12 @@ use crate::server::{Call, Server};
 use crate::status::{ApiError, Subject};
 use crate::store::{Fate, Key, Object, Refused};
 use decide::{Decision, ORPHANED_PODS, decide, orphans_by_default};
+use futures::{FutureExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// The deletions of a collection that are under way at one time: they share the disk's waits, and those for webhooks overlap.
+const DELETIONS_AT_ONCE: usize = 32;
 
 /// What becomes of an object's dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,14 +145,8 @@ pub(crate) async fn delete(server: &Server, call: &Call) -> Result<Reply, ApiErr
     let now = server.clock.now();
     let marked_code = if options.accepted_code { 202 } else { 200 };
     let (object, gone, code) = match &deleted {
-        Deleted::Gone(object) => {
-            server.shown(object.revision).await?;
-            (call.kind.tree(object), true, 200)
-        }
-        Deleted::Marked(object) => {
-            server.shown(object.revision).await?;
-            (call.kind.tree(object), false, marked_code)
-        }
+        Deleted::Gone(object) => (call.kind.tree(object), true, 200),
+        Deleted::Marked(object) => (call.kind.tree(object), false, marked_code),
         Deleted::DryRun(tree, gone) => (tree.clone(), *gone, 200),
     };
     if gone && !call.kind.builtin().is_some_and(|b| b.returns_deleted) {
@@ -174,14 +172,18 @@ pub(crate) async fn delete_collection(server: &Server, call: &Call) -> Result<Re
     let list_options = ListOptions::read(&call.query, &call.kind, None)?;
     let options = DeleteOptions::read(call)?;
     let page = read::select(server, call, &list_options)?;
+    let mut deletions = Vec::with_capacity(page.items.len());
     for object in &page.items {
-        match delete_key(server, call, &object.key, &options).await {
-            Ok(_) => {}
-            Err(error) if error.code == 404 => {}
-            Err(error) => return Err(error),
+        deletions.push(delete_key(server, call, &object.key, &options).boxed());
+    }
+    let mut deletions = futures::stream::iter(deletions).buffered(DELETIONS_AT_ONCE);
+    while let Some(deleted) = deletions.next().await {
+        match deleted {
+            Err(error) if error.code != 404 => return Err(error),
+            _ => {}
         }
     }
-    server.shown(server.store.revision()).await?;
+    drop(deletions);
     respond::list(call, &page.items, &page.meta, server.clock.now())
 }
 
@@ -224,9 +226,10 @@ async fn delete_key(
             Decision::Mark(tree) if tree == live => return Ok(Deleted::Marked(stored)),
             Decision::MarkThenRemove(tree) if !options.dry_run => {
                 // The mark is a write of its own, which watches see; the next round removes.
-                match server.store.commit(&kind.collection, key, Some(stored.revision), &tree, Fate::Kept) {
+                let expected = Some(stored.revision);
+                match server.store.commit(&kind.collection, key, expected, &tree, Fate::Kept).await {
                     Ok(_) => marked = true,
-                    Err(Refused::Changed(_)) => {}
+                    Err(Refused::Changed(_) | Refused::Taken | Refused::Unmet) => {}
                     Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
                 }
                 continue;
@@ -237,10 +240,11 @@ async fn delete_key(
         if options.dry_run {
             return Ok(Deleted::DryRun(tree, fate == Fate::Removed));
         }
-        match server.store.commit(&kind.collection, key, Some(stored.revision), &kind.stored(&tree), fate) {
+        let expected = Some(stored.revision);
+        match server.store.commit(&kind.collection, key, expected, &kind.stored(&tree), fate).await {
             Ok(object) if fate == Fate::Removed => return Ok(Deleted::Gone(object)),
             Ok(object) => return Ok(Deleted::Marked(object)),
-            Err(Refused::Changed(_)) => {}
+            Err(Refused::Changed(_) | Refused::Taken | Refused::Unmet) => {}
             Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
         }
     }

@@ -3,6 +3,7 @@
 use crate::body::Body;
 use crate::builtin::tables;
 use crate::discovery::{self, Catalog};
+use crate::health;
 use crate::kind::{Kind, Nature};
 use crate::negotiate;
 use crate::openapi;
@@ -78,7 +79,9 @@ pub(crate) fn answer(
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let reading = matches!(*request.method(), Method::GET | Method::HEAD);
     let reply = match parts.as_slice() {
-        ["healthz" | "livez" | "readyz", ..] if reading => Reply::plain(200, "ok"),
+        [endpoint @ ("healthz" | "livez" | "readyz"), rest @ ..] if reading => {
+            health::answer(server, endpoint, rest, request.uri().query())
+        }
         ["version"] if reading => Reply::json(200, &version()),
         ["metrics", ..] => return Err(ApiError::not_implemented("metrics of the API server")),
         ["openapi", "v2"] if reading => openapi_v2(request),

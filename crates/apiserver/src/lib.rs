@@ -54,6 +54,7 @@ mod endpoints;
 mod faults;
 mod field;
 mod gotext;
+mod health;
 mod incoming;
 mod jsonpath;
 mod kind;

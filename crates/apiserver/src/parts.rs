@@ -79,7 +79,7 @@ pub(crate) async fn provided(
 
 async fn written(server: &Server, call: &Call, part: Part, method: &Method) -> Result<Reply, ApiError> {
     match *method {
-        Method::GET => read::get(server, call).await,
+        Method::GET => read::get(server, call),
         Method::PUT => write::replace(server, call, part).await,
         Method::PATCH => write::patch(server, call, part).await,
         _ => Err(ApiError::no_such_resource()),

@@ -26,6 +26,8 @@ struct CustomKinds {
     kinds: Vec<Arc<Kind>>,
     /// Told when a version is no longer served.
     closers: HashMap<Id, Sender<bool>>,
+    /// The versions of each definition, by its name.
+    of_definition: HashMap<String, Vec<Id>>,
 }
 
 /// In the order of their [`place`]s.
@@ -187,15 +189,26 @@ impl Registry {
         let custom = &mut *custom;
         let is_its = |kind: &Kind| kind.custom().is_some_and(|c: &Custom| c.definition == definition);
         let served: Vec<Id> = kinds.iter().filter(|k| k.custom().is_some_and(|c| c.served)).map(id).collect();
-        custom.kinds.retain(|kind| !is_its(kind) || served.contains(&id(kind)));
-        let CustomKinds { kinds: known, closers, .. } = custom;
-        closers.retain(|id, closer| {
-            let stays = served.contains(id) || position(known, (&id.0, &id.1, &id.2)).is_ok();
-            if !stays {
+        let CustomKinds { kinds: known, closers, of_definition } = custom;
+        // Only what is its own is looked at: there may be thousands of others.
+        for before in of_definition.remove(definition).unwrap_or_default() {
+            if served.contains(&before) {
+                continue;
+            }
+            if let Ok(at) = position(known, (&before.0, &before.1, &before.2))
+                && is_its(&known[at])
+            {
+                known.remove(at);
+            }
+            if position(known, (&before.0, &before.1, &before.2)).is_err()
+                && let Some(closer) = closers.remove(&before)
+            {
                 closer.send_replace(true);
             }
-            stays
-        });
+        }
+        if !kinds.is_empty() {
+            of_definition.insert(definition.to_owned(), kinds.iter().map(id).collect());
+        }
         for kind in kinds {
             if kind.custom().is_some_and(|c| c.served) {
                 closers.entry(id(&kind)).or_insert_with(|| Sender::new(false));

@@ -3,13 +3,13 @@
 use crate::admission::Webhooks;
 use crate::allocate::Book;
 use crate::clock::{Clock, Identities};
+use crate::health::Troubles;
 use crate::kind::Kind;
 use crate::negotiate::Accept;
 use crate::registry::Registry;
 use crate::request::Query;
 use crate::service::body::Budget;
-use crate::status::ApiError;
-use crate::store::{Refused, Store};
+use crate::store::Store;
 use crate::strategy::Leniency;
 use crate::subresource::Providers;
 use crate::watch::WatchDelivery;
@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// One API server's state.
 pub(crate) struct Server {
@@ -28,6 +29,10 @@ pub(crate) struct Server {
     pub providers: Providers,
     pub webhooks: Webhooks,
     pub allocations: Book,
+    /// What the controllers ran into.
+    pub troubles: Troubles,
+    /// How long events are kept after they were last written; zero: for ever.
+    pub event_ttl: Duration,
     /// What `kube-root-ca.crt` holds.
     pub ca_bundle: String,
     /// What passes here that Kubernetes refuses.
@@ -132,14 +137,6 @@ impl Call {
 }
 
 impl Server {
-    /// Waits until what a response shows is safe to show.
-    pub(crate) async fn shown(&self, revision: u64) -> Result<(), ApiError> {
-        self.store.shown(revision).await.map_err(|refused| match refused {
-            Refused::Disk(why) => ApiError::internal(why),
-            Refused::Changed(_) => ApiError::internal("the store changed"),
-        })
-    }
-
     pub(crate) fn uid(&self) -> String {
         crate::clock::uuid(&*self.identities)
     }

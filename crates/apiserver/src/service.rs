@@ -177,18 +177,18 @@ async fn dispatch(
         return Err(method_not_allowed());
     }
     let reply = match verb {
-        "get" => read::get(&server, &call).await,
+        "get" => read::get(&server, &call),
         "list" | "watch" => {
             let name = if watch_path { call.name.take() } else { None };
             let mut options = ListOptions::read(&call.query, &call.kind, name.as_deref())?;
             options.watch |= watch_path;
             if options.watch {
                 let warnings = call.take_warnings();
-                let mut reply = watch::watch(server, call, options).await?;
+                let mut reply = watch::watch(server, call, options)?;
                 reply.warnings = warnings;
                 return Ok(reply.into_response());
             }
-            read::list(&server, &call, &options).await
+            read::list(&server, &call, &options)
         }
         "create" => write::create(&server, &call).await,
         "update" => write::replace(&server, &call, Part::Main).await,

@@ -117,7 +117,7 @@ struct Watch {
 }
 
 /// Answers with a stream of events.
-pub(crate) async fn watch(server: Arc<Server>, call: Call, options: ListOptions) -> Result<Reply, ApiError> {
+pub(crate) fn watch(server: Arc<Server>, call: Call, options: ListOptions) -> Result<Reply, ApiError> {
     let include = IncludeObject::parse(call.query.get("includeObject"))?;
     let revision = match options.at {
         At::Newest => 0,
@@ -143,9 +143,6 @@ pub(crate) async fn watch(server: Arc<Server>, call: Call, options: ListOptions)
             Err(Expired { oldest }) => return Ok(stream(futures::stream::iter([expired(from, oldest)]))),
         }
     };
-    if let Some(listing) = &listing {
-        server.shown(listing.revision).await?;
-    }
     let timeout = options.timeout_seconds.map_or(TIMEOUT_DEFAULT, Duration::from_secs);
     let info = WatchInfo {
         group: call.kind.group.clone(),

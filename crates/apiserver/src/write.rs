@@ -28,10 +28,11 @@ use crate::options::WriteOptions;
 use crate::respond::{self, Reply};
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{Fate, Key, Object, Refused, Revision};
+use crate::store::{Fate, Key, Object, Refused};
 use crate::strategy::{self, Part};
 use create::create_by_update;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 use track::{applied, track};
 
@@ -46,24 +47,21 @@ pub(crate) enum Written {
     Stored(Arc<Object>),
     /// It would be stored like this, were it not a dry run.
     DryRun(Value),
-    /// It was the last write: the object is gone as of this revision.
-    Removed(Value, Revision),
+    /// It was the last write: the object is gone.
+    Removed(Value),
 }
 
 impl Written {
-    pub(crate) async fn reply(&self, server: &Server, call: &Call, code: u16) -> Result<Reply, ApiError> {
+    pub(crate) fn reply(&self, server: &Server, call: &Call, code: u16) -> Result<Reply, ApiError> {
         match self {
             Written::Stored(object) => {
-                server.shown(object.revision).await?;
                 if call.kind.custom().is_some_and(|custom| custom.storage_schema.is_some()) {
                     // A write in a version that is not stored is answered without that version's defaults.
                     return respond::tree(call, code, &call.kind.written_tree(object), server.clock.now());
                 }
                 respond::object(call, code, object, server.clock.now())
             }
-            Written::DryRun(tree) => respond::tree(call, code, tree, server.clock.now()),
-            Written::Removed(tree, revision) => {
-                server.shown(*revision).await?;
+            Written::DryRun(tree) | Written::Removed(tree) => {
                 respond::tree(call, code, tree, server.clock.now())
             }
         }
@@ -73,7 +71,7 @@ impl Written {
     pub(crate) fn tree(&self, kind: &Kind) -> Value {
         match self {
             Written::Stored(object) => kind.tree(object),
-            Written::DryRun(tree) | Written::Removed(tree, _) => tree.clone(),
+            Written::DryRun(tree) | Written::Removed(tree) => tree.clone(),
         }
     }
 }
@@ -118,7 +116,7 @@ pub(crate) async fn replace(server: &Server, call: &Call, part: Part) -> Result<
     incoming::check_name(call, &object)?;
     let creates = part == Part::Main && call.kind.builtin().is_some_and(|b| b.created_by_update);
     let (written, new) = update(server, call, &options, part, Change::Replace(object), creates).await?;
-    written.reply(server, call, if new { 201 } else { 200 }).await
+    written.reply(server, call, if new { 201 } else { 200 })
 }
 
 /// PATCH of an object, or of a part of it.
@@ -135,7 +133,7 @@ pub(crate) async fn patch(server: &Server, call: &Call, part: Part) -> Result<Re
         let apply = |live: &Value| incoming::patched(call, &options, &patch, live);
         update(server, call, &options, part, Change::Patch(&apply), false).await?
     };
-    written.reply(server, call, if created { 201 } else { 200 }).await
+    written.reply(server, call, if created { 201 } else { 200 })
 }
 
 /// Changes an object; tells whether it was created by that.
@@ -166,10 +164,12 @@ pub(crate) async fn update(
         }
         refuse_stale(kind, call, &change, &new, &live)?;
         match finish(server, call, options, part, &change, (&stored, &live), new).await? {
-            Some(written) => return Ok((written, false)),
+            Finished::Written(written) => return Ok((written, false)),
             // A client that insisted on a state is told; others never notice.
-            None if insisted => return Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED)),
-            None => {}
+            Finished::Changed if insisted => {
+                return Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED));
+            }
+            Finished::Changed | Finished::Taken => {}
         }
     }
     Err(ApiError::conflict(&kind.resource(), call.name(), MODIFIED))
@@ -292,7 +292,16 @@ fn keep_identity(new: &mut Value, live: &Value) {
     }
 }
 
-/// Prepares, checks and commits a proposed state. None if somebody else was faster.
+/// What became of a proposed state.
+enum Finished {
+    Written(Written),
+    /// Somebody else was faster.
+    Changed,
+    /// Another object has got what this one was given.
+    Taken,
+}
+
+/// Prepares, checks and commits a proposed state.
 async fn finish(
     server: &Server,
     call: &Call,
@@ -301,7 +310,7 @@ async fn finish(
     change: &Change<'_>,
     (stored, live): (&Arc<Object>, &Value),
     mut new: Value,
-) -> Result<Option<Written>, ApiError> {
+) -> Result<Finished, ApiError> {
     let kind = &*call.kind;
     let uid = || server.uid();
     let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
@@ -330,37 +339,25 @@ async fn finish(
         }
     }
     if options.dry_run {
-        return Ok(Some(Written::DryRun(new)));
+        return Ok(Finished::Written(Written::DryRun(new)));
     }
     apply::keep_times(live, &mut new);
     if new == *live {
-        return Ok(Some(Written::Stored(stored.clone())));
+        return Ok(Finished::Written(Written::Stored(stored.clone())));
     }
     // A write that takes away the last thing that held a deleted object removes it. The answer is the object
     // as written, while watches show it as it was last stored.
-    if crate::delete::is_complete(kind, &new) {
-        let last = stored.value();
-        return match server.store.commit(
-            &kind.collection,
-            &stored.key,
-            Some(stored.revision),
-            &last,
-            Fate::Removed,
-        ) {
-            Ok(object) => Ok(Some(Written::Removed(new, object.revision))),
-            Err(Refused::Changed(_)) => Ok(None),
-            Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
-        };
-    }
-    match server.store.commit(
-        &kind.collection,
-        &stored.key,
-        Some(stored.revision),
-        &kind.stored(&new),
-        Fate::Kept,
-    ) {
-        Ok(object) => Ok(Some(Written::Stored(object))),
-        Err(Refused::Changed(_)) => Ok(None),
+    let (tree, fate) = if crate::delete::is_complete(kind, &new) {
+        (Cow::Owned(stored.value()), Fate::Removed)
+    } else {
+        (kind.stored(&new), Fate::Kept)
+    };
+    let expected = Some(stored.revision);
+    match server.store.commit(&kind.collection, &stored.key, expected, &tree, fate).await {
+        Ok(_) if fate == Fate::Removed => Ok(Finished::Written(Written::Removed(new))),
+        Ok(object) => Ok(Finished::Written(Written::Stored(object))),
+        Err(Refused::Changed(_)) => Ok(Finished::Changed),
+        Err(Refused::Taken | Refused::Unmet) => Ok(Finished::Taken),
         Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
     }
 }

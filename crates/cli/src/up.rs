@@ -24,7 +24,7 @@ use mainstay_local::node::process::{ApiAddress, LogEndpoint};
 use mainstay_local::node::rules::Rules;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use temporary::Temporary;
 use tokio::runtime::Runtime;
 
@@ -46,6 +46,9 @@ pub(crate) struct Options {
     /// A YAML file that says which images are programs of this machine, and how pods of all others behave.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
+    /// How long each Event is kept after it was last written, as in 30m or 2h; 0s keeps them for ever.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    event_ttl: Duration,
     /// Load a small example of everything, and follow it until all is ready.
     #[arg(long)]
     demo: bool,
@@ -61,6 +64,13 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     } else {
         Err("only 127.0.0.1 and [::1] can be listened on, the certificate names no other address".into())
     }
+}
+
+/// A time as Kubernetes writes one: `1h30m`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: Option<jiff::SignedDuration> = text.parse().ok();
+    let parsed = parsed.and_then(|duration| Duration::try_from(duration).ok());
+    parsed.ok_or_else(|| "expected a time that is not negative, as in 30m or 2h".to_owned())
 }
 
 /// What keeps the state, and what goes when the command ends.
@@ -92,9 +102,9 @@ impl Keeping {
         }
     }
 
-    fn build(&self, ca: &str, logs: LogEndpoint) -> Result<ApiServer, Failure> {
-        let builder =
-            ApiServer::builder().ca_bundle(ca).subresource("", "pods", "log", logs).loopback_endpoints();
+    fn build(&self, ca: &str, logs: LogEndpoint, event_ttl: Duration) -> Result<ApiServer, Failure> {
+        let builder = ApiServer::builder().ca_bundle(ca).event_ttl(event_ttl).loopback_endpoints();
+        let builder = builder.subresource("", "pods", "log", logs);
         match self {
             Keeping::Directory(home) => {
                 builder.directory(home.directory()).build().map_err(|error| refuse::store(error, home))
@@ -142,7 +152,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let systems = systems_of(options.demo);
     let credentials = keeping.credentials()?;
     let logs = LogEndpoint::default();
-    let server = keeping.build(&credentials.ca, logs.clone())?;
+    let server = keeping.build(&credentials.ca, logs.clone(), options.event_ttl)?;
     let stopped = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let listening = server.serve_https_with(options.listen, credentials).await;

@@ -8,7 +8,7 @@ use crate::builtin::rules::objects::{claim, class_defaults, priority_class};
 use crate::builtin::rules::pod::admit as pod;
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{CollectionId, Key};
+use crate::store::{CollectionId, Key, Object};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -25,7 +25,7 @@ pub(super) fn stored(
 }
 
 /// New objects go only into namespaces that are there to stay.
-pub(super) fn check_namespace(
+pub(crate) fn check_namespace(
     server: &Server,
     call: &Call,
     operation: Operation,
@@ -37,10 +37,7 @@ pub(super) fn check_namespace(
         let subject = crate::status::Subject { group: "", kind: "namespaces" };
         return Err(ApiError::not_found(&subject, name));
     };
-    let terminating = || {
-        namespace.mentions("\"Terminating\"") && text_at(&namespace.value(), "/status/phase") == "Terminating"
-    };
-    if operation == Operation::Update || !terminating() {
+    if operation == Operation::Update || !is_terminating(&namespace) {
         return Ok(());
     }
     let why = format!("unable to create new content in namespace {name} because it is being terminated");
@@ -56,6 +53,11 @@ pub(super) fn check_namespace(
         details.insert("causes".into(), json!([cause]));
     }
     Err(error)
+}
+
+/// Whether a stored namespace is being deleted.
+pub(crate) fn is_terminating(namespace: &Object) -> bool {
+    namespace.mentions("\"Terminating\"") && text_at(&namespace.value(), "/status/phase") == "Terminating"
 }
 
 /// The plugins that a stock kube-apiserver has on.

@@ -1,261 +1,194 @@
 //! Garbage collection: dependents go when their owners have gone.
 //!
-//! The graph of owners is kept from the store's events. An owner is known by its uid: an object of the
-//! same name that was made later is another one. Blocking foreground deletion, orphaning and background
-//! deletion behave as in kube-controller-manager.
+//! An owner is known by its uid: an object of the same name that was made later is another one. Blocking foreground deletion,
+//! orphaning and background deletion behave as in kube-controller-manager.
 
-use super::{Work, change, delete};
+mod graph;
+
+use super::engine::{Controller, Shared};
+use super::queue::{Outcome, Queue};
+use super::{Place, change, delete};
 use crate::delete::{DeleteOptions, Propagation};
+use crate::kind::Kind;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object};
 use crate::strategy::Part;
-use serde::Deserialize;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use graph::{FOREGROUND, Graph, Metadata, ORPHAN, Owner, Task};
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 const WHO: &str = "generic-garbage-collector";
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
-struct Owner {
-    api_version: String,
-    kind: String,
-    name: String,
-    uid: String,
-    #[serde(default)]
-    block_owner_deletion: Option<bool>,
-}
-
-/// What the collector needs to know of an object.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Metadata {
-    uid: String,
-    owner_references: Vec<Owner>,
-    finalizers: Vec<String>,
-    deletion_timestamp: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Head {
-    #[serde(default)]
-    metadata: Metadata,
-}
-
-impl Metadata {
-    fn of(object: &Object) -> Metadata {
-        serde_json::from_slice::<Head>(&object.json).map(|head| head.metadata).unwrap_or_default()
-    }
-
-    fn waits_for(&self, finalizer: &str) -> bool {
-        self.deletion_timestamp.is_some() && self.finalizers.iter().any(|f| f == finalizer)
-    }
-}
-
-/// Whether an object may have owners or be in deletion.
-fn may_matter(object: &Object) -> bool {
-    object.mentions("\"ownerReferences\"") || object.mentions("\"deletionTimestamp\"")
-}
-
-/// Where an object is.
-type Place = (CollectionId, Key);
-
-struct Node {
-    uid: String,
-    owners: Vec<Owner>,
-}
-
-/// Only objects that have owners, and owners that wait, are kept track of: of most objects there is
-/// nothing to know.
+/// See the [module](self).
 #[derive(Default)]
 pub(super) struct Garbage {
-    /// Objects that have owners.
-    nodes: HashMap<Place, Node>,
-    /// By the owner's uid.
-    dependents: HashMap<String, BTreeSet<Place>>,
-    /// Owners that were seen to go before their dependents, by uid: their kind may go too before anybody looks.
-    absent: HashSet<String>,
-    /// Owners that are being deleted and wait for their dependents, by uid.
-    waiting: HashMap<String, Place>,
-    /// Objects whose owners may be gone.
-    suspects: Work,
-    /// Owners that wait for their dependents, to be looked at.
-    owners: Work,
+    graph: Graph,
+    queue: Queue<Task>,
 }
 
 impl Garbage {
-    pub(super) fn is_waiting(&self) -> bool {
-        !self.suspects.is_empty() || !self.owners.is_empty()
+    fn queue_found(&mut self) {
+        for task in self.graph.found.drain(..) {
+            self.queue.mark(task);
+        }
+    }
+}
+
+impl Controller for Garbage {
+    type Key = Task;
+    const NAME: &'static str = "garbage collection";
+    const AT_ONCE: usize = 20;
+
+    fn see(&mut self, _: &Server, id: &CollectionId, object: &Arc<Object>) {
+        if id.parts() == ("apiextensions.k8s.io", "customresourcedefinitions") {
+            self.graph.suspect_unknown();
+        }
+        self.graph.see(id, object);
+        self.queue_found();
     }
 
-    pub(super) fn see(&mut self, id: &CollectionId, object: &Arc<Object>) {
-        let place = (id.clone(), object.key.clone());
-        if !may_matter(object) && !self.nodes.contains_key(&place) {
-            return;
+    fn gone(&mut self, _: &Server, id: &CollectionId, object: &Object) {
+        self.graph.forget(id, object);
+        self.queue_found();
+    }
+
+    fn queue(&mut self) -> &mut Queue<Task> {
+        &mut self.queue
+    }
+
+    fn work(server: Arc<Server>, shared: Shared<Self>, task: Task) -> BoxFuture<'static, Outcome> {
+        async move {
+            Outcome::of(match task {
+                Task::Owner(place) => release_owner(&server, &shared, &place).await,
+                Task::Suspect(place) => collect(&server, &shared, &place).await,
+            })
         }
-        let metadata = Metadata::of(object);
-        let before = self.nodes.remove(&place).map(|node| node.owners).unwrap_or_default();
-        for owner in before.iter().filter(|owner| !metadata.owner_references.contains(owner)) {
-            self.unlink(&owner.uid, &place);
-            self.look_at_owner(&owner.uid);
-        }
-        for owner in &metadata.owner_references {
-            self.dependents.entry(owner.uid.clone()).or_default().insert(place.clone());
-        }
-        if !metadata.owner_references.is_empty() && before != metadata.owner_references {
-            self.suspects.insert(place.clone());
-        }
-        if metadata.waits_for("orphan") || metadata.waits_for("foregroundDeletion") {
-            self.waiting.insert(metadata.uid.clone(), place.clone());
-            self.owners.insert(place.clone());
-            if metadata.waits_for("foregroundDeletion") {
-                self.suspect_dependents(&metadata.uid);
+        .boxed()
+    }
+}
+
+/// Lets an owner go whose dependents are orphaned or deleted. False if it must be tried again.
+async fn release_owner(server: &Server, shared: &Shared<Garbage>, (id, key): &Place) -> bool {
+    let Some(object) = server.store.get(id, key) else { return true };
+    let Some(kind) = server.registry.of_collection(id) else { return true };
+    let metadata = Metadata::of(&object);
+    let finalizer = if metadata.waits_for(ORPHAN) {
+        let dependents = shared.lock().graph.dependents(&metadata.uid);
+        let uids = HashSet::from([metadata.uid]);
+        for (id, key) in &dependents {
+            let Some(kind) = server.registry.of_collection(id) else { continue };
+            let edit = |object: &mut Value| drop_owners(object, &uids);
+            if change(server, kind, key, Part::Main, WHO, &edit).await.is_err() {
+                return false;
             }
         }
-        if !metadata.owner_references.is_empty() {
-            self.nodes.insert(place, Node { uid: metadata.uid, owners: metadata.owner_references });
+        ORPHAN
+    } else if metadata.waits_for(FOREGROUND) {
+        // The event of the last dependent's removal brings us here again.
+        if shared.lock().graph.is_blocked(&metadata.uid) {
+            return true;
         }
-    }
+        FOREGROUND
+    } else {
+        return true;
+    };
+    let edit = move |object: &mut Value| drop_finalizer(object, finalizer);
+    change(server, kind, key, Part::Main, WHO, &edit).await.is_ok()
+}
 
-    pub(super) fn forget(&mut self, id: &CollectionId, object: &Object) {
-        let place = (id.clone(), object.key.clone());
-        let node = self.nodes.remove(&place);
-        let uid = match &node {
-            Some(node) => node.uid.clone(),
-            None if self.dependents.is_empty() && self.waiting.is_empty() => return,
-            None => Metadata::of(object).uid,
-        };
-        self.waiting.remove(&uid);
-        self.suspect_dependents(&uid);
-        if self.dependents.contains_key(&uid) {
-            self.absent.insert(uid);
-        }
-        for owner in node.into_iter().flat_map(|node| node.owners) {
-            self.unlink(&owner.uid, &place);
-            self.look_at_owner(&owner.uid);
-        }
-    }
+/// The uids of an object's owners, by how they stand.
+#[derive(Default)]
+struct Standings {
+    solid: usize,
+    gone: HashSet<String>,
+    waiting: HashSet<String>,
+}
 
-    fn unlink(&mut self, owner: &str, dependent: &Place) {
-        if let Some(dependents) = self.dependents.get_mut(owner) {
-            dependents.remove(dependent);
-            if dependents.is_empty() {
-                self.dependents.remove(owner);
-                self.absent.remove(owner);
-            }
-        }
-    }
-
-    /// An owner that waits for its dependents may have one less to wait for.
-    fn look_at_owner(&mut self, uid: &str) {
-        if let Some(place) = self.waiting.get(uid) {
-            self.owners.insert(place.clone());
-        }
-    }
-
-    fn suspect_dependents(&mut self, uid: &str) {
-        self.suspects.extend(self.dependents.get(uid).into_iter().flatten().cloned());
-    }
-
-    pub(super) async fn act(&mut self, server: &Server) {
-        for (id, key) in std::mem::take(&mut self.owners) {
-            if !self.release_owner(server, &id, &key).await {
-                self.owners.insert((id, key));
-            }
-        }
-        for (id, key) in std::mem::take(&mut self.suspects) {
-            if !self.collect(server, &id, &key).await {
-                self.suspects.insert((id, key));
-            }
-        }
-    }
-
-    /// Lets an owner go whose dependents are orphaned or deleted. False if it must be tried again.
-    async fn release_owner(&self, server: &Server, id: &CollectionId, key: &Key) -> bool {
-        let Some(object) = server.store.get(id, key) else { return true };
-        let Some(kind) = server.registry.of_collection(id) else { return true };
-        let metadata = Metadata::of(&object);
-        let dependents: Vec<&Place> = self.dependents.get(&metadata.uid).into_iter().flatten().collect();
-        let finalizer = if metadata.waits_for("orphan") {
-            for (id, key) in &dependents {
-                let Some(kind) = server.registry.of_collection(id) else { continue };
-                let uid = metadata.uid.clone();
-                let edit = move |object: &mut Value| drop_owners(object, std::slice::from_ref(&uid));
-                if change(server, kind, key, Part::Main, WHO, &edit).await.is_err() {
-                    return false;
+/// How all owners of an object stand; none if that cannot be known.
+fn standings(
+    server: &Server,
+    shared: &Shared<Garbage>,
+    metadata: &Metadata,
+    place: &Place,
+) -> Option<Standings> {
+    let mut standings = Standings::default();
+    // Most owners of an object are of one kind.
+    let mut kinds: HashMap<(&str, &str), Option<Arc<Kind>>> = HashMap::new();
+    for owner in &metadata.owner_references {
+        let kind = kinds.entry((&owner.api_version, &owner.kind)).or_insert_with(|| {
+            let (group, version) = owner.api_version.split_once('/').unwrap_or(("", &owner.api_version));
+            server.registry.of_kind(group, version, &owner.kind)
+        });
+        match standing(server, kind.as_deref(), owner, &place.1) {
+            Standing::Solid => standings.solid += 1,
+            Standing::Waiting => drop(standings.waiting.insert(owner.uid.clone())),
+            Standing::Gone => drop(standings.gone.insert(owner.uid.clone())),
+            Standing::Unknown => {
+                let mut garbage = shared.lock();
+                if !garbage.graph.is_absent(&owner.uid) {
+                    // An owner of a kind nobody knows may come to be known.
+                    garbage.graph.set_unknown(place);
+                    return None;
                 }
+                standings.gone.insert(owner.uid.clone());
             }
-            "orphan"
-        } else if metadata.waits_for("foregroundDeletion") {
-            let blocks = |node: &Node| {
-                let mut owners = node.owners.iter();
-                owners.any(|o| o.uid == metadata.uid && o.block_owner_deletion == Some(true))
-            };
-            // The event of a dependent's removal brings us here again.
-            if dependents.iter().filter_map(|place| self.nodes.get(*place)).any(blocks) {
-                return true;
-            }
-            "foregroundDeletion"
-        } else {
-            return true;
-        };
-        let edit = move |object: &mut Value| drop_finalizer(object, finalizer);
-        change(server, kind, key, Part::Main, WHO, &edit).await.is_ok()
+        }
     }
+    Some(standings)
+}
 
-    /// Deletes an object that no owner holds any longer. False if it must be tried again.
-    async fn collect(&self, server: &Server, id: &CollectionId, key: &Key) -> bool {
-        let Some(object) = server.store.get(id, key) else { return true };
-        let Some(kind) = server.registry.of_collection(id) else { return true };
-        let metadata = Metadata::of(&object);
-        if metadata.owner_references.is_empty() {
-            return true;
-        }
-        let deleting = metadata.deletion_timestamp.is_some();
-        if deleting && !metadata.waits_for("foregroundDeletion") {
-            return true;
-        }
-        let (mut solid, mut gone, mut waiting) = (0, Vec::new(), Vec::new());
-        for owner in &metadata.owner_references {
-            match standing(server, owner, key) {
-                Standing::Solid => solid += 1,
-                Standing::Waiting => waiting.push(owner.uid.clone()),
-                Standing::Gone => gone.push(owner.uid.clone()),
-                Standing::Unknown if self.absent.contains(&owner.uid) => gone.push(owner.uid.clone()),
-                // An owner of a kind nobody knows may come to be known.
-                Standing::Unknown => return true,
-            }
-        }
-        if solid > 0 {
-            if gone.is_empty() && waiting.is_empty() {
-                return true;
-            }
-            let leave: Vec<String> = gone.into_iter().chain(waiting).collect();
-            let edit = move |object: &mut Value| drop_owners(object, &leave);
-            return change(server, kind, key, Part::Main, WHO, &edit).await.is_ok();
-        }
-        if deleting {
-            return true;
-        }
-        let has_dependents = self.dependents.contains_key(&metadata.uid);
-        let propagation = if !waiting.is_empty() && has_dependents {
-            Propagation::Foreground
-        } else if metadata.finalizers.iter().any(|f| f == "orphan") {
-            Propagation::Orphan
-        } else if metadata.finalizers.iter().any(|f| f == "foregroundDeletion") {
-            Propagation::Foreground
-        } else {
-            Propagation::Background
-        };
-        let options = DeleteOptions {
-            uid: Some(metadata.uid.clone()),
-            version: Some(object.revision.to_string()),
-            propagation: Some(propagation),
-            ..DeleteOptions::default()
-        };
-        delete(server, kind, key, WHO, &options).await.is_ok()
+/// Deletes an object that no owner holds any longer. False if it must be tried again.
+async fn collect(server: &Server, shared: &Shared<Garbage>, place: &Place) -> bool {
+    let (id, key) = place;
+    let Some(object) = server.store.get(id, key) else { return true };
+    let Some(kind) = server.registry.of_collection(id) else { return true };
+    let metadata = Metadata::of(&object);
+    if metadata.owner_references.is_empty() {
+        return true;
     }
+    let deleting = metadata.deletion_timestamp.is_some();
+    if deleting && !metadata.waits_for(FOREGROUND) {
+        return true;
+    }
+    let Some(Standings { solid, gone, waiting }) = standings(server, shared, &metadata, place) else {
+        return true;
+    };
+    if solid > 0 {
+        if gone.is_empty() && waiting.is_empty() {
+            return true;
+        }
+        let leave = &gone | &waiting;
+        let edit = |object: &mut Value| drop_owners(object, &leave);
+        return change(server, kind, key, Part::Main, WHO, &edit).await.is_ok();
+    }
+    // Of a circle nobody could go first. So this one's owners do not wait for it any more, and the event of that leads here again.
+    if !waiting.is_empty() && shared.lock().graph.is_in_circle(place) {
+        return change(server, kind, key, Part::Main, WHO, &unblock_owners).await.is_ok();
+    }
+    if deleting {
+        return true;
+    }
+    let has_dependents = shared.lock().graph.has_dependents(&metadata.uid);
+    let propagation = if !waiting.is_empty() && has_dependents {
+        Propagation::Foreground
+    } else if metadata.has_finalizer(ORPHAN) {
+        Propagation::Orphan
+    } else if metadata.has_finalizer(FOREGROUND) {
+        Propagation::Foreground
+    } else {
+        Propagation::Background
+    };
+    // Decided on this state, or not at all: one that has changed meanwhile is looked at again.
+    let options = DeleteOptions {
+        uid: Some(metadata.uid.clone()),
+        version: Some(object.revision.to_string()),
+        propagation: Some(propagation),
+        ..DeleteOptions::default()
+    };
+    delete(server, kind, key, WHO, &options).await.is_ok()
 }
 
 /// How an owner stands.
@@ -268,9 +201,8 @@ enum Standing {
     Unknown,
 }
 
-fn standing(server: &Server, owner: &Owner, dependent: &Key) -> Standing {
-    let (group, version) = owner.api_version.split_once('/').unwrap_or(("", &owner.api_version));
-    let Some(kind) = server.registry.of_kind(group, version, &owner.kind) else { return Standing::Unknown };
+fn standing(server: &Server, kind: Option<&Kind>, owner: &Owner, dependent: &Key) -> Standing {
+    let Some(kind) = kind else { return Standing::Unknown };
     let namespace = if kind.namespaced { &*dependent.namespace } else { "" };
     if kind.namespaced && namespace.is_empty() {
         return Standing::Unknown;
@@ -281,17 +213,27 @@ fn standing(server: &Server, owner: &Owner, dependent: &Key) -> Standing {
     let metadata = Metadata::of(&object);
     if metadata.uid != owner.uid {
         Standing::Gone
-    } else if metadata.waits_for("foregroundDeletion") {
+    } else if metadata.waits_for(FOREGROUND) {
         Standing::Waiting
     } else {
         Standing::Solid
     }
 }
 
-fn drop_owners(object: &mut Value, uids: &[String]) {
+fn drop_owners(object: &mut Value, uids: &HashSet<String>) {
     retain(object, "ownerReferences", |owner| {
-        !owner.get("uid").and_then(Value::as_str).is_some_and(|uid| uids.iter().any(|u| u == uid))
+        !owner.get("uid").and_then(Value::as_str).is_some_and(|uid| uids.contains(uid))
     });
+}
+
+/// Lets no owner's deletion wait for this object any more.
+fn unblock_owners(object: &mut Value) {
+    let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+    for owner in owners.into_iter().flatten() {
+        if owner["blockOwnerDeletion"] == Value::Bool(true) {
+            owner["blockOwnerDeletion"] = false.into();
+        }
+    }
 }
 
 fn drop_finalizer(object: &mut Value, finalizer: &str) {

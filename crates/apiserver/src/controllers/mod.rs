@@ -1,21 +1,25 @@
 //! The controllers that belong to the API: without them objects would not go when their owner does, nor
 //! namespaces end, nor definitions become kinds.
 //!
-//! One task follows every change in revision order and hands it to each of them. What they write goes
-//! the way of every write, admission included.
+//! One task follows every change in revision order and hands it to each of them; each has a queue of its own ([`engine`]). What
+//! they write goes the way of every write, admission included.
 //!
 //! ```text
-//! store events ─▶ garbage  (owner graph: delete, orphan, release)
+//! store events ─▶ definitions (names, conditions, serving; empty the terminating ones)
+//!              ─▶ garbage  (owner graph: delete, orphan, release)
 //!              ─▶ namespaces (empty and finalize the terminating ones; default account and CA)
-//!              ─▶ definitions (names, conditions, serving; empty the terminating ones)
 //!              ─▶ protection (release volumes and claims that nobody uses)
+//!              ─▶ events (expire)
 //! ```
 
 mod bootstrap;
 mod definitions;
+mod engine;
+mod events;
 mod garbage;
 mod namespaces;
 mod protection;
+mod queue;
 
 use crate::builtin::rules::json::text_at;
 use crate::delete::{self, DeleteOptions, Propagation};
@@ -25,135 +29,41 @@ use crate::options::{FieldValidation, WriteOptions};
 use crate::request::Query;
 use crate::server::{Call, Server, User};
 use crate::status::ApiError;
-use crate::store::{CollectionId, Event, Key, Object, Revision};
+use crate::store::{CollectionId, Key, Object};
 use crate::strategy::Part;
 use crate::write::{self, Change};
+use engine::Engine;
+use futures::{FutureExt as _, StreamExt as _};
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
-/// After how long something that failed is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+/// The deletions of one piece of work that are under way at one time.
+const DELETIONS_AT_ONCE: usize = 20;
 
-/// Makes what every cluster has, serves the kinds that are defined, and follows the store from there on
-/// until the server is gone.
-pub(crate) async fn start(server: &Arc<Server>) {
-    let mut state = Controllers::default();
-    let mut position = state.start(server).await;
+/// The controllers at work. They end when this is dropped.
+pub(crate) struct Running(tokio::task::AbortHandle);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Makes what every cluster has, serves the kinds that are defined, and follows the store from there on.
+pub(crate) async fn start(server: &Arc<Server>) -> Running {
+    let mut engine = Engine::new(server);
+    engine.load(server).await;
     if let Err(error) = bootstrap::run(server).await {
         tracing::error!(%error, "cannot make what every cluster has");
     }
     // The default account is part of what every cluster has: without it the first pod would be refused.
-    while state.catch_up(server, &mut position).await {}
-    tokio::spawn(run(Arc::downgrade(server), state, position));
+    engine.settle(server, usize::MAX).await;
+    Running(tokio::spawn(engine.run()).abort_handle())
 }
 
-async fn run(server: Weak<Server>, mut state: Controllers, mut position: Revision) {
-    let Some(strong) = server.upgrade() else { return };
-    let mut changes = strong.store.changes();
-    drop(strong);
-    loop {
-        let Some(strong) = server.upgrade() else { return };
-        if state.catch_up(&strong, &mut position).await {
-            continue;
-        }
-        let retrying = state.is_retrying();
-        drop(strong);
-        tokio::select! {
-            biased;
-            more = changes.changed() => if more.is_err() { return },
-            () = tokio::time::sleep(RETRY), if retrying => state.due = true,
-        }
-    }
-}
-
-#[derive(Default)]
-struct Controllers {
-    garbage: garbage::Garbage,
-    namespaces: namespaces::Namespaces,
-    definitions: definitions::Definitions,
-    protection: protection::Protection,
-    /// Something failed and its time has come.
-    due: bool,
-}
-
-impl Controllers {
-    /// Takes in the state as it is; tells the revision of it.
-    async fn start(&mut self, server: &Arc<Server>) -> Revision {
-        let revision = server.store.revision();
-        // Definitions first: what the other collections hold is only known once their kinds are.
-        let mut collections = server.store.collections();
-        collections.sort_by_key(|id| (id.parts().1 != "customresourcedefinitions", id.clone()));
-        for id in collections {
-            let Ok(listing) = server.store.list(&id, None, Some(revision), None) else { continue };
-            for object in listing.items {
-                self.see(server, &id, &object);
-            }
-            if id.parts().1 == "customresourcedefinitions" {
-                self.definitions.act(server).await;
-            }
-        }
-        self.act(server).await;
-        revision
-    }
-
-    /// Observes what has happened since, and does what follows from it; false if there was nothing.
-    async fn catch_up(&mut self, server: &Arc<Server>, position: &mut Revision) -> bool {
-        let Ok(events) = server.store.events_after(*position) else {
-            // Too far behind: look at everything afresh.
-            *self = Controllers::default();
-            *position = self.start(server).await;
-            return true;
-        };
-        if events.is_empty() && !self.due {
-            return false;
-        }
-        for (id, event) in &events {
-            *position = event.revision;
-            self.observe(server, id, event);
-        }
-        self.due = false;
-        self.act(server).await;
-        true
-    }
-
-    fn observe(&mut self, server: &Arc<Server>, id: &CollectionId, event: &Event) {
-        if event.kind() == "DELETED" {
-            self.garbage.forget(id, &event.object);
-            self.namespaces.gone(id, &event.object);
-            self.definitions.gone(server, id, &event.object);
-            self.protection.gone(id, &event.object);
-        } else {
-            self.see(server, id, &event.object);
-        }
-    }
-
-    fn see(&mut self, _server: &Arc<Server>, id: &CollectionId, object: &Arc<Object>) {
-        self.garbage.see(id, object);
-        self.namespaces.see(id, object);
-        self.definitions.see(id, object);
-        self.protection.see(id, object);
-    }
-
-    async fn act(&mut self, server: &Arc<Server>) {
-        self.definitions.act(server).await;
-        self.garbage.act(server).await;
-        self.namespaces.act(server).await;
-        self.protection.act(server).await;
-    }
-
-    fn is_retrying(&self) -> bool {
-        self.definitions.is_waiting()
-            || self.garbage.is_waiting()
-            || self.namespaces.is_waiting()
-            || self.protection.is_waiting()
-    }
-}
-
-/// Keys of one kind of work, each at most once, in order.
-type Work = BTreeSet<(CollectionId, Key)>;
+/// Where an object is.
+type Place = (CollectionId, Key);
 
 /// A request that a controller makes.
 fn call(kind: Arc<Kind>, key: &Key, who: &str) -> Call {
@@ -217,22 +127,29 @@ async fn change(
 
 /// Deletes those of these objects that are not on their way out already. False if one could not be.
 async fn delete_all(server: &Server, kind: &Arc<Kind>, objects: &[Arc<Object>], who: &str) -> bool {
-    let mut deleted = true;
+    let mut deletions = Vec::with_capacity(objects.len());
     for object in objects {
-        let tree = object.value();
-        if tree.pointer("/metadata/deletionTimestamp").is_none() {
-            let options = DeleteOptions {
-                uid: Some(text_at(&tree, "/metadata/uid").to_owned()),
-                propagation: Some(Propagation::Background),
-                ..DeleteOptions::default()
-            };
-            deleted &= delete(server, kind.clone(), &object.key, who, &options).await.is_ok();
-        }
+        deletions.push(delete_one(server, kind, object, who).boxed());
     }
-    deleted
+    let deletions = futures::stream::iter(deletions).buffered(DELETIONS_AT_ONCE);
+    deletions.fold(true, async |all, deleted| all && deleted).await
 }
 
-/// Deletes an object if it still is the one meant; that it is gone, or another, is fine.
+async fn delete_one(server: &Server, kind: &Arc<Kind>, object: &Arc<Object>, who: &str) -> bool {
+    let tree = object.value();
+    if tree.pointer("/metadata/deletionTimestamp").is_some() {
+        return true;
+    }
+    let options = DeleteOptions {
+        uid: Some(text_at(&tree, "/metadata/uid").to_owned()),
+        propagation: Some(Propagation::Background),
+        ..DeleteOptions::default()
+    };
+    delete(server, kind.clone(), &object.key, who, &options).await.is_ok()
+}
+
+/// Deletes an object if it still is the one meant; that it is gone is fine. A conflict is not: the object has changed, or is
+/// another, and must be looked at again.
 async fn delete(
     server: &Server,
     kind: Arc<Kind>,
@@ -242,7 +159,7 @@ async fn delete(
 ) -> Result<(), ApiError> {
     let call = call(kind, key, who);
     match delete::delete_object(server, &call, &key.name, options).await {
-        Err(error) if error.code != 404 && error.code != 409 => Err(error),
+        Err(error) if error.code != 404 => Err(error),
         _ => Ok(()),
     }
 }

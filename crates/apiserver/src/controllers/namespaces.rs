@@ -1,12 +1,16 @@
 //! Namespaces: each active one has a default account and the CA's certificate; a terminating one is
 //! emptied, and ends when nothing is left in it.
 
+use super::engine::{Controller, Shared};
+use super::queue::{Outcome, Queue};
 use super::{change, create, delete_all};
 use crate::builtin::rules::json::text_at;
 use crate::kind::Kind;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object};
 use crate::strategy::Part;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,69 +18,76 @@ use std::sync::Arc;
 const WHO: &str = "namespace-controller";
 pub(super) const ROOT_CA: &str = "kube-root-ca.crt";
 
-#[derive(Default)]
-pub(super) struct Namespaces {
-    /// Active ones to be furnished.
-    fresh: BTreeSet<String>,
-    terminating: BTreeSet<String>,
-    /// Terminating ones in which something has changed.
-    due: BTreeSet<String>,
+/// What there is to do for a namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Task {
+    /// Give an active one what each has.
+    Furnish(String),
+    /// Delete what is in a terminating one.
+    Empty(String),
 }
 
-impl Namespaces {
-    pub(super) fn is_waiting(&self) -> bool {
-        !self.fresh.is_empty() || !self.due.is_empty()
-    }
+#[derive(Default)]
+pub(super) struct Namespaces {
+    terminating: BTreeSet<String>,
+    queue: Queue<Task>,
+}
 
-    pub(super) fn see(&mut self, id: &CollectionId, object: &Object) {
+impl Controller for Namespaces {
+    type Key = Task;
+    const NAME: &'static str = "namespaces";
+    const AT_ONCE: usize = 10;
+
+    fn see(&mut self, _: &Server, id: &CollectionId, object: &Arc<Object>) {
+        let namespace = &*object.key.namespace;
         if id.parts() == ("", "namespaces") {
             let name = object.key.name.to_string();
             if object.value().pointer("/metadata/deletionTimestamp").is_some() {
-                self.fresh.remove(&name);
+                self.queue.forget(&Task::Furnish(name.clone()));
                 self.terminating.insert(name.clone());
-                self.due.insert(name);
+                self.queue.mark(Task::Empty(name));
             } else {
-                self.fresh.insert(name);
+                self.queue.mark(Task::Furnish(name));
             }
-        } else if self.terminating.contains(&*object.key.namespace) {
-            self.due.insert(object.key.namespace.to_string());
+        } else if self.terminating.contains(namespace) {
+            self.queue.mark(Task::Empty(namespace.to_owned()));
         } else if &*object.key.name == ROOT_CA && id.parts() == ("", "configmaps") {
-            self.fresh.insert(object.key.namespace.to_string());
+            self.queue.mark(Task::Furnish(namespace.to_owned()));
         }
     }
 
-    pub(super) fn gone(&mut self, id: &CollectionId, object: &Object) {
+    fn gone(&mut self, _: &Server, id: &CollectionId, object: &Object) {
         let namespace = object.key.namespace.to_string();
         match id.parts() {
             ("", "namespaces") => {
-                self.fresh.remove(&*object.key.name);
-                self.terminating.remove(&*object.key.name);
-                self.due.remove(&*object.key.name);
+                let name = object.key.name.to_string();
+                self.terminating.remove(&name);
+                self.queue.forget(&Task::Furnish(name.clone()));
+                self.queue.forget(&Task::Empty(name));
             }
             // What every namespace has is made again when somebody deletes it.
             ("", "serviceaccounts" | "configmaps") if !self.terminating.contains(&namespace) => {
                 if matches!(&*object.key.name, "default" | ROOT_CA) {
-                    self.fresh.insert(namespace);
+                    self.queue.mark(Task::Furnish(namespace));
                 }
             }
-            _ if self.terminating.contains(&namespace) => {
-                self.due.insert(namespace);
-            }
+            _ if self.terminating.contains(&namespace) => self.queue.mark(Task::Empty(namespace)),
             _ => {}
         }
     }
 
-    pub(super) async fn act(&mut self, server: &Server) {
-        for name in std::mem::take(&mut self.fresh) {
-            if !furnish(server, &name).await {
-                self.fresh.insert(name);
-            }
+    fn queue(&mut self) -> &mut Queue<Task> {
+        &mut self.queue
+    }
+
+    fn work(server: Arc<Server>, _: Shared<Self>, task: Task) -> BoxFuture<'static, Outcome> {
+        async move {
+            Outcome::of(match task {
+                Task::Furnish(name) => furnish(&server, &name).await,
+                Task::Empty(name) => empty(&server, &name).await,
+            })
         }
-        for name in std::mem::take(&mut self.due) {
-            if !empty(server, &name).await {
-                self.due.insert(name);
-            }
-        }
+        .boxed()
     }
 }
 
@@ -141,8 +152,16 @@ struct Remaining {
 /// what waits for finalizers comes back by its own events.
 async fn empty(server: &Server, name: &str) -> bool {
     let mut remaining = Remaining::default();
-    for kind in server.registry.stored().iter().filter(|kind| kind.namespaced) {
-        clear(server, kind, name, &mut remaining).await;
+    let kinds = server.registry.stored();
+    let is_pod = |kind: &&Arc<Kind>| kind.group.is_empty() && kind.plural == "pods";
+    if let Some(pods) = kinds.iter().find(is_pod) {
+        clear(server, pods, name, &mut remaining).await;
+    }
+    // Pods may need the rest until they have ended. The event of the last one's removal leads here again.
+    if remaining.objects.is_empty() {
+        for kind in kinds.iter().filter(|kind| kind.namespaced && !is_pod(kind)) {
+            clear(server, kind, name, &mut remaining).await;
+        }
     }
     let Some(kind) = namespace_kind(server) else { return true };
     let key = Key::new("", name);

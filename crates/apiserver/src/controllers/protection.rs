@@ -1,12 +1,18 @@
 //! Volumes and claims in use are not deleted: they carry a finalizer that is taken away here when they
 //! are being deleted and nobody uses them.
 
-use super::{Work, change, garbage};
+use super::engine::{Controller, Shared};
+use super::queue::{Outcome, Queue};
+use super::{Place, change, garbage};
 use crate::builtin::rules::json::text_at;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object};
 use crate::strategy::Part;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 const CLAIM: &str = "kubernetes.io/pvc-protection";
 const VOLUME: &str = "kubernetes.io/pv-protection";
@@ -14,54 +20,71 @@ const VOLUME: &str = "kubernetes.io/pv-protection";
 #[derive(Default)]
 pub(super) struct Protection {
     /// Claims and volumes that are being deleted.
-    deleting: Work,
-    /// Something that may free one of them has changed.
-    due: bool,
+    deleting: BTreeSet<Place>,
+    queue: Queue<Place>,
 }
 
 impl Protection {
-    pub(super) fn is_waiting(&self) -> bool {
-        self.due && !self.deleting.is_empty()
+    /// Something has changed that may free claims of a namespace, or volumes.
+    fn mark(&mut self, namespace: &str) {
+        let freed = self.deleting.iter().filter(|(_, key)| *key.namespace == *namespace);
+        freed.cloned().for_each(|place| self.queue.mark(place));
     }
+}
 
-    pub(super) fn see(&mut self, id: &CollectionId, object: &Object) {
+impl Controller for Protection {
+    type Key = Place;
+    const NAME: &'static str = "volume protection";
+    const AT_ONCE: usize = 10;
+
+    fn see(&mut self, _: &Server, id: &CollectionId, object: &Arc<Object>) {
         match id.parts() {
-            ("", "persistentvolumeclaims" | "persistentvolumes") => {
-                if object.value().pointer("/metadata/deletionTimestamp").is_some() {
-                    self.deleting.insert((id.clone(), object.key.clone()));
-                }
-                self.due = true;
+            ("", "persistentvolumeclaims" | "persistentvolumes")
+                if object.value().pointer("/metadata/deletionTimestamp").is_some() =>
+            {
+                let place = (id.clone(), object.key.clone());
+                self.deleting.insert(place.clone());
+                self.queue.mark(place);
             }
-            ("", "pods") => self.due = true,
+            ("", "pods") if !self.deleting.is_empty() => self.mark(&object.key.namespace),
             _ => {}
         }
     }
 
-    pub(super) fn gone(&mut self, id: &CollectionId, object: &Object) {
-        self.deleting.remove(&(id.clone(), object.key.clone()));
-        self.due |= matches!(id.parts(), ("", "pods" | "persistentvolumeclaims"));
+    fn gone(&mut self, _: &Server, id: &CollectionId, object: &Object) {
+        let place = (id.clone(), object.key.clone());
+        if self.deleting.remove(&place) {
+            self.queue.forget(&place);
+        }
+        if id.parts() == ("", "pods") && !self.deleting.is_empty() {
+            self.mark(&object.key.namespace);
+        }
     }
 
-    pub(super) async fn act(&mut self, server: &Server) {
-        if !std::mem::take(&mut self.due) {
-            return;
-        }
-        for (id, key) in self.deleting.clone() {
-            let Some(object) = server.store.get(&id, &key) else { continue };
-            let Some(kind) = server.registry.of_collection(&id) else { continue };
-            let (finalizer, used) = if id.parts().1 == "persistentvolumes" {
-                (VOLUME, object.value().pointer("/status/phase") == Some(&"Bound".into()))
-            } else {
-                (CLAIM, is_used(server, &key))
-            };
-            let edit = |object: &mut Value| garbage::retain(object, "finalizers", |f| f != finalizer);
-            let who =
-                if finalizer == CLAIM { "pvc-protection-controller" } else { "pv-protection-controller" };
-            if !used && change(server, kind, &key, Part::Main, who, &edit).await.is_err() {
-                self.due = true;
-            }
-        }
+    fn queue(&mut self) -> &mut Queue<Place> {
+        &mut self.queue
     }
+
+    fn work(server: Arc<Server>, _: Shared<Self>, place: Place) -> BoxFuture<'static, Outcome> {
+        async move { Outcome::of(release(&server, &place).await) }.boxed()
+    }
+}
+
+/// Takes the finalizer from a claim or a volume that nobody uses. False if it must be tried again.
+async fn release(server: &Server, (id, key): &Place) -> bool {
+    let Some(object) = server.store.get(id, key) else { return true };
+    let Some(kind) = server.registry.of_collection(id) else { return true };
+    let (finalizer, used) = if id.parts().1 == "persistentvolumes" {
+        (VOLUME, object.value().pointer("/status/phase") == Some(&"Bound".into()))
+    } else {
+        (CLAIM, is_used(server, key))
+    };
+    if used || !object.mentions(finalizer) {
+        return true;
+    }
+    let edit = |object: &mut Value| garbage::retain(object, "finalizers", |f| f != finalizer);
+    let who = if finalizer == CLAIM { "pvc-protection-controller" } else { "pv-protection-controller" };
+    change(server, kind, key, Part::Main, who, &edit).await.is_ok()
 }
 
 /// Whether a pod that has not ended mounts a claim.

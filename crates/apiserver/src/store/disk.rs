@@ -1,30 +1,35 @@
 //! The store's directory: one `redb` file, written by one thread that commits in groups.
 //!
-//! `redb` was chosen because it is a single file of plain Rust with real transactions: a crash at any
-//! moment leaves the last whole commit, with no log to replay by hand and no C to compile. Writers queue
-//! their change and wait; the thread takes all that has queued up, commits once, and then tells the store
-//! how far everything is safe. So many writers share one `fsync`, and none is answered before its own.
+//! `redb` was chosen because it is a single file of plain Rust with real transactions: a crash at any moment leaves the last
+//! whole commit, with no log to replay by hand and no C to compile. Writers queue their change and wait; the thread takes all that
+//! has queued up and commits once. So many writers share one `fsync`, and none is answered before its own.
+//!
+//! - [`format`]: what stands in the file, and the checksums.
+//! - [`keeper`]: the thread, and how it recovers.
 
-use super::memory::Memory;
-use super::tentative::Tentative;
-use super::{CollectionId, Fate, Key, Object, Revision};
-use bytes::Bytes;
+mod format;
+mod keeper;
+
+pub(super) use format::{Loaded, Snapshot};
+pub(super) use keeper::Writer;
+
+use super::panic_text;
+use super::tentative::{Faults, Tentative};
+use format::{FORMAT_VERSION, Unloadable};
+use redb::Database;
 use redb::backends::FileBackend;
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
-/// Objects by `collection NUL namespace NUL name`: revision and JSON.
-const OBJECTS: TableDefinition<'_, &str, (u64, &[u8])> = TableDefinition::new("objects");
-/// Facts about the whole store.
-const FACTS: TableDefinition<'_, &str, u64> = TableDefinition::new("facts");
-const REVISION: &str = "revision";
-const FORMAT: &str = "format";
-const FORMAT_VERSION: u64 = 1;
+/// The store's file in its directory.
+const FILE: &str = "store.redb";
+/// A file that is to take its place.
+const NEW_FILE: &str = "store.redb.new";
+/// A file is made smaller when it is opened if more than this part of it (one over) is unused, and it is larger than that.
+const COMPACT_OVER: u64 = 4;
+const COMPACT_BYTES_MIN: u64 = 16 << 20;
 
 /// Why a directory cannot serve as a store.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +54,7 @@ pub enum DiskError {
         /// The store's file.
         path: PathBuf,
         /// What was wrong.
-        source: Box<redb::Error>,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The file was written by a newer version.
     #[error("the store {path} has format {found}, this program reads format {FORMAT_VERSION}")]
@@ -59,8 +64,18 @@ pub enum DiskError {
         /// The format found.
         found: u64,
     },
+    /// A value is not what was written.
+    #[error(
+        "the store {path} is damaged: what it holds of {object} does not match its checksum; it was left as it is"
+    )]
+    Damaged {
+        /// The store's file.
+        path: PathBuf,
+        /// The object, as `resource namespace/name`.
+        object: String,
+    },
     /// An entry of the file makes no sense.
-    #[error("the store {path} holds an entry that is not one: {key:?}")]
+    #[error("the store {path} is damaged: it holds an entry that is not one: {key:?}; it was left as it is")]
     Entry {
         /// The store's file.
         path: PathBuf,
@@ -69,85 +84,118 @@ pub enum DiskError {
     },
 }
 
-/// What a store held when it was opened.
-pub(super) struct Loaded {
-    pub objects: Vec<(CollectionId, Object)>,
-    pub revision: Revision,
-}
-
-struct Change {
-    key: String,
-    object: Arc<Object>,
-    fate: Fate,
-}
-
-/// The way to the thread that writes the file. When it is dropped, the file is closed in good order, and
-/// can be opened again.
-pub(crate) struct Disk {
-    /// Taken when the disk is dropped, which ends the thread.
-    queue: Option<Sender<Change>>,
-    writer: Option<JoinHandle<()>>,
-    failure: Arc<Mutex<Option<String>>>,
+/// A file that is open, and ours.
+pub(super) struct Open {
+    database: Database,
+    /// Held open, so that no other file can get its number.
+    pin: File,
 }
 
 /// Opens the file of a directory and reads it.
-pub(super) fn open(directory: &Path) -> Result<(Database, Loaded), DiskError> {
+pub(super) fn open(directory: &Path, faults: &Faults) -> Result<(Open, Loaded), DiskError> {
     let unusable = |source| DiskError::Directory { path: directory.to_owned(), source };
     std::fs::create_dir_all(directory).map_err(unusable)?;
-    let path = directory.join("store.redb");
+    open_file(&directory.join(FILE), faults)
+}
+
+/// Opens a file and reads all of it. It is not changed before it has been understood.
+fn open_file(path: &Path, faults: &Faults) -> Result<(Open, Loaded), DiskError> {
+    let directory = path.parent().unwrap_or(path);
+    let unusable = |source| DiskError::Directory { path: directory.to_owned(), source };
     let unreadable = |source: redb::Error| match source {
-        redb::Error::DatabaseAlreadyOpen => DiskError::InUse { path: path.clone() },
+        redb::Error::DatabaseAlreadyOpen => DiskError::InUse { path: path.to_owned() },
         // That is how `redb` says that a file is none of its own, or not all of one.
         redb::Error::Io(source)
             if !matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
         {
             unusable(source)
         }
-        other => DiskError::Unreadable { path: path.clone(), source: Box::new(other) },
+        other => DiskError::Unreadable { path: path.to_owned(), source: Box::new(other) },
     };
-    let file = open_private(&path).map_err(unusable)?;
-    let file = FileBackend::new(file).map_err(|e| unreadable(e.into()))?;
-    let file = Tentative::new(file).map_err(unusable)?;
-    let database = Database::builder().create_with_backend(file.clone()).map_err(|e| unreadable(e.into()))?;
-    let loaded = load(&database, &path, &unreadable)?;
-    file.settle().map_err(unusable)?;
-    Ok((database, loaded))
+    let file = open_private(path).map_err(unusable)?;
+    let pin = File::open(path).map_err(unusable)?;
+    let backend = FileBackend::new(file).map_err(|e| unreadable(e.into()))?;
+    let file = Tentative::new(backend, faults.clone()).map_err(unusable)?;
+    // Where pages are damaged, `redb` may panic. Outside of this, it is dropped while nothing else unwinds.
+    let mut opened = None;
+    let read = catch_unwind(AssertUnwindSafe(|| -> Result<Loaded, Unloadable> {
+        let database = opened.insert(Database::builder().create_with_backend(file.clone())?);
+        let loaded = format::load(database)?;
+        // Values are whole; this is about what is between them. It would repair, but there is nothing to repair from.
+        if !database.check_integrity()? {
+            return Err(Unloadable::Redb(redb::Error::Corrupted(
+                "its pages do not match their checksums".into(),
+            )));
+        }
+        Ok(loaded)
+    }));
+    let failure = match read {
+        Ok(Ok(loaded)) => {
+            file.settle().map_err(unusable)?;
+            let Some(mut database) = opened else { return Err(unusable(io::ErrorKind::Other.into())) };
+            tidy(&mut database, path, &loaded).map_err(unreadable)?;
+            return Ok((Open { database, pin }, loaded));
+        }
+        Ok(Err(Unloadable::Redb(error))) => unreadable(error),
+        Ok(Err(Unloadable::Format(found))) => DiskError::Format { path: path.to_owned(), found },
+        Ok(Err(Unloadable::Entry(key))) => DiskError::Entry { path: path.to_owned(), key },
+        Ok(Err(Unloadable::Damaged(object))) => DiskError::Damaged { path: path.to_owned(), object },
+        Err(panic) => DiskError::Unreadable { path: path.to_owned(), source: panic_text(&*panic).into() },
+    };
+    // What it would write goes nowhere, and a second panic is of no interest.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(opened)));
+    Err(failure)
 }
 
-impl Disk {
-    /// Starts the writing thread, which tells `memory` how far everything is safe.
-    pub(super) fn start(database: Database, memory: Arc<Memory>) -> Disk {
-        let (queue, incoming) = channel();
-        let failure = Arc::default();
-        let shared = Arc::clone(&failure);
-        // Asked here, where nothing can have been written yet.
-        let safe = memory.read().revision;
-        let writer = std::thread::spawn(move || write_groups(&database, &incoming, &memory, safe, &shared));
-        Disk { queue: Some(queue), writer: Some(writer), failure }
+/// Brings a file that was understood to the present format and, if most of it is unused, to a smaller size.
+fn tidy(database: &mut Database, path: &Path, loaded: &Loaded) -> Result<(), redb::Error> {
+    if loaded.old_format {
+        format::migrate(database, loaded)?;
     }
-
-    pub(super) fn enqueue(&self, id: &CollectionId, object: &Arc<Object>, fate: Fate) {
-        let key = format!("{}\0{}\0{}", id.as_str(), object.key.namespace, object.key.name);
-        // The thread ends only after the store, which holds this sender.
-        if let Some(queue) = &self.queue {
-            let _ = queue.send(Change { key, object: object.clone(), fate });
-        }
+    let used: u64 = loaded.objects.iter().map(|(_, object)| object.json.len() as u64 + 256).sum();
+    let size = std::fs::metadata(path)?.len();
+    if size > COMPACT_BYTES_MIN && size / COMPACT_OVER > used {
+        database.compact()?;
     }
-
-    /// Why writing failed, if it did.
-    pub(super) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
+    Ok(())
 }
 
-impl Drop for Disk {
-    fn drop(&mut self) {
-        self.queue = None;
-        if let Some(thread) = self.writer.take() {
-            // Should it have panicked, there is nothing left to do here.
-            let _ = thread.join();
-        }
+/// Writes a file that holds `state`, and puts it in the place of the store's.
+fn write_new(directory: &Path, state: &Snapshot, faults: &Faults) -> Result<Open, DiskError> {
+    let path = directory.join(NEW_FILE);
+    let unusable = |source| DiskError::Directory { path: directory.to_owned(), source };
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(error)),
+        _ => {}
     }
+    let written = open_file(&path, faults).and_then(|(open, loaded)| {
+        let failed = |e: redb::Error| DiskError::Unreadable { path: path.clone(), source: Box::new(e) };
+        format::reconcile(&open.database, &loaded, state).map_err(failed)?;
+        Ok(open)
+    });
+    let placed = written.and_then(|open| {
+        std::fs::rename(&path, directory.join(FILE)).map_err(unusable)?;
+        File::open(directory).and_then(|directory| directory.sync_all()).map_err(unusable)?;
+        Ok(open)
+    });
+    if placed.is_err() {
+        // It may be what fills the disk.
+        let _ = std::fs::remove_file(&path);
+    }
+    placed
+}
+
+/// Whether the file at this path is this one.
+#[cfg(unix)]
+fn is_same(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let (ours, there) = (file.metadata()?, std::fs::metadata(path)?);
+    Ok((ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &File, path: &Path) -> io::Result<bool> {
+    std::fs::metadata(path).map(|_| true)
 }
 
 /// Opens the file, or makes one that only its owner can read: a store holds secrets.
@@ -160,97 +208,4 @@ fn open_private(path: &Path) -> io::Result<File> {
         options.mode(0o600);
     }
     options.open(path)
-}
-
-fn load(
-    database: &Database,
-    path: &Path,
-    unreadable: &dyn Fn(redb::Error) -> DiskError,
-) -> Result<Loaded, DiskError> {
-    prepare(database).map_err(unreadable)?;
-    let read = || -> Result<_, redb::Error> {
-        let transaction = database.begin_read()?;
-        let facts = transaction.open_table(FACTS)?;
-        let fact = |name| -> Result<u64, redb::Error> { Ok(facts.get(name)?.map_or(0, |v| v.value())) };
-        let mut entries = Vec::new();
-        for entry in transaction.open_table(OBJECTS)?.iter()? {
-            let (key, value) = entry?;
-            let (revision, json) = value.value();
-            entries.push((key.value().to_owned(), revision, Bytes::copy_from_slice(json)));
-        }
-        Ok((fact(FORMAT)?, fact(REVISION)?, entries))
-    };
-    let (format, revision, entries) = read().map_err(unreadable)?;
-    if format != FORMAT_VERSION {
-        return Err(DiskError::Format { path: path.to_owned(), found: format });
-    }
-    let objects = entries.into_iter().map(|(key, revision, json)| {
-        let mut parts = key.splitn(3, '\0');
-        let (Some(id), Some(namespace), Some(name)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(DiskError::Entry { path: path.to_owned(), key });
-        };
-        Ok((CollectionId(id.into()), Object::new(Key::new(namespace, name), revision, json)))
-    });
-    Ok(Loaded { objects: objects.collect::<Result<_, _>>()?, revision })
-}
-
-fn prepare(database: &Database) -> Result<(), redb::Error> {
-    let transaction = database.begin_write()?;
-    transaction.open_table(OBJECTS)?;
-    {
-        let mut facts = transaction.open_table(FACTS)?;
-        if facts.get(FORMAT)?.is_none() {
-            facts.insert(FORMAT, FORMAT_VERSION)?;
-        }
-    }
-    transaction.commit()?;
-    Ok(())
-}
-
-fn write_groups(
-    database: &Database,
-    incoming: &Receiver<Change>,
-    memory: &Memory,
-    mut safe: Revision,
-    failure: &Mutex<Option<String>>,
-) {
-    while let Ok(first) = incoming.recv() {
-        let group: Vec<Change> = std::iter::once(first).chain(incoming.try_iter()).collect();
-        let last = group.last().map_or(safe, |change| change.object.revision);
-        let written = write_group(database, &group, last);
-        let set = |to| *failure.lock().unwrap_or_else(PoisonError::into_inner) = to;
-        match written {
-            Ok(()) => {
-                safe = last;
-                memory.made_durable(last);
-            }
-            Err(error) => {
-                // New writes are refused from here on until what was queued is taken back.
-                set(Some(format!("the store's disk refused a write: {error}")));
-                memory.take_back(safe);
-                // What was queued meanwhile has been taken back as well.
-                incoming.try_iter().for_each(drop);
-            }
-        }
-    }
-}
-
-fn write_group(database: &Database, group: &[Change], last: Revision) -> Result<(), redb::Error> {
-    let transaction = database.begin_write()?;
-    {
-        let mut objects = transaction.open_table(OBJECTS)?;
-        for change in group {
-            match change.fate {
-                Fate::Kept => {
-                    objects.insert(&*change.key, (change.object.revision, &*change.object.json))?;
-                }
-                Fate::Removed => {
-                    objects.remove(&*change.key)?;
-                }
-            }
-        }
-        transaction.open_table(FACTS)?.insert(REVISION, last)?;
-    }
-    transaction.commit()?;
-    Ok(())
 }

@@ -1,11 +1,12 @@
-//! The state and its history in memory, which the store and the thread that writes its disk share.
+//! The state and its history in memory. Readers see only what is durable; what is not is in a queue beside it.
 
 use super::age::Ages;
+use super::commit::Log;
 use super::object::Placed;
-use super::{CollectionId, Event, Fate, Key, Object, Revision};
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tokio::sync::watch;
+use super::{CollectionId, Draft, Event, Fate, Key, Object, Refused, Require, Revision};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 /// How much history is kept.
@@ -22,9 +23,12 @@ impl Default for Retention {
     }
 }
 
-/// Of so many of a collection's newest events the line is kept once it is made: a second copy of the
-/// object, for the time in which most watches ask for it.
+/// The number of a collection's newest events whose line is kept once it is made: a second copy of the object, for the time in
+/// which most watches ask for it.
 const LINES_KEPT: usize = 256;
+
+/// Something that at most one object has, say a node port.
+pub(crate) type Claim = String;
 
 /// One resource.
 pub(super) struct Collection {
@@ -46,83 +50,6 @@ impl Default for Collection {
     }
 }
 
-/// Everything, guarded by one lock.
-pub(super) struct State {
-    pub revision: Revision,
-    /// Every event up to this one has been dropped from history.
-    pub compacted: Revision,
-    pub collections: HashMap<CollectionId, Collection>,
-    /// Which collection each retained event belongs to, oldest first.
-    pub history: VecDeque<(Revision, CollectionId)>,
-    history_bytes: usize,
-    /// When which revision was the newest.
-    pub ages: Ages,
-}
-
-/// The state, and how much of it may be seen.
-pub(super) struct Memory {
-    state: RwLock<State>,
-    /// The newest revision that may be shown to anybody.
-    pub durable: watch::Sender<Revision>,
-}
-
-impl Memory {
-    pub(super) fn new(revision: Revision, collections: HashMap<CollectionId, Collection>) -> Self {
-        let state = State {
-            revision,
-            compacted: revision,
-            collections,
-            history: VecDeque::new(),
-            history_bytes: 0,
-            ages: Ages::default(),
-        };
-        Memory { state: RwLock::new(state), durable: watch::Sender::new(revision) }
-    }
-
-    // A panic while the lock is held cannot leave a half-made change: every change to the state below is
-    // made after all that could panic. So a poisoned lock is taken over.
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Called by the disk when everything up to `revision` is safe.
-    pub(super) fn made_durable(&self, revision: Revision) {
-        let state = self.read();
-        self.durable.send_replace(revision);
-        for collection in state.collections.values() {
-            collection.changed.send_if_modified(|at| {
-                let newest = collection.events.back().map_or(0, |e| e.revision).min(revision);
-                let later = newest > *at;
-                *at = newest.max(*at);
-                later
-            });
-        }
-    }
-
-    /// Called by the disk when writes after `revision` could not be made safe: takes them back. Nobody
-    /// has seen them, and whoever waits for one is told.
-    pub(super) fn take_back(&self, revision: Revision) {
-        let mut state = self.write();
-        while state.history.back().is_some_and(|(at, _)| *at > revision) {
-            if let Some((_, id)) = state.history.pop_back()
-                && let Some(collection) = state.collections.get_mut(&id)
-                && let Some(event) = collection.events.pop_back()
-            {
-                match &event.previous {
-                    Some(object) => drop(collection.objects.replace(Placed(object.clone()))),
-                    None => drop(collection.objects.take(&event.object.key)),
-                }
-            }
-        }
-        state.revision = revision;
-        self.durable.send_modify(|_| {});
-    }
-}
-
 impl Collection {
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Object>> {
         self.objects.get(key).map(|Placed(object)| object.clone())
@@ -131,10 +58,187 @@ impl Collection {
     pub(super) fn position_after(&self, revision: Revision) -> usize {
         self.events.partition_point(|event| event.revision <= revision)
     }
+
+    /// Whether nobody would miss it.
+    fn is_idle(&self) -> bool {
+        self.objects.is_empty() && self.events.is_empty() && self.changed.receiver_count() == 0
+    }
+}
+
+type Place = (CollectionId, Key);
+
+/// Who has which claim.
+#[derive(Default)]
+struct Claims {
+    holders: HashMap<Claim, Place>,
+    held: HashMap<Place, Vec<Claim>>,
+}
+
+/// A change that is not durable yet.
+pub(super) struct Queued {
+    pub id: CollectionId,
+    pub event: Arc<Event>,
+    claims: Vec<Claim>,
+    pub done: oneshot::Sender<Result<(), Arc<str>>>,
+}
+
+/// What becomes of an attempt to write.
+pub(super) enum Attempt {
+    /// It is done and seen: the store has no disk.
+    Done(Arc<Event>),
+    /// It is queued; the answer comes when its fate is known.
+    Queued(Arc<Object>, oneshot::Receiver<Result<(), Arc<str>>>),
+    /// It depends on something that is queued. Nothing may be said of that before its fate is known.
+    Busy,
+}
+
+/// A write, made as far as it can be without the lock.
+pub(super) struct Prepared<'a> {
+    pub id: &'a CollectionId,
+    pub key: &'a Key,
+    pub expected: Option<Revision>,
+    pub draft: Draft,
+    pub fate: Fate,
+    pub requires: &'a [Require<'a>],
+    pub claims: Vec<Claim>,
+}
+
+/// Everything, guarded by one lock.
+pub(super) struct State {
+    /// The newest revision that is seen. Numbers of changes that were rolled back are left out.
+    pub revision: Revision,
+    /// The last number given out.
+    counter: Revision,
+    /// Every event up to this one has been dropped from history.
+    pub compacted: Revision,
+    pub collections: HashMap<CollectionId, Collection>,
+    /// Which collection each retained event belongs to, oldest first.
+    pub history: VecDeque<(Revision, CollectionId)>,
+    history_bytes: usize,
+    /// When which revision was the newest.
+    pub ages: Ages,
+    retention: Retention,
+    /// Whether changes wait for a disk.
+    has_disk: bool,
+    queue: Vec<Queued>,
+    /// The places of all changes that are queued or being written.
+    unsettled: HashSet<Place>,
+    claims: Claims,
+    /// The newest revision, for whoever follows everything.
+    pub newest: watch::Sender<Revision>,
 }
 
 impl State {
-    pub(super) fn record(&mut self, id: &CollectionId, event: Arc<Event>) {
+    pub(super) fn new(revision: Revision, retention: Retention, has_disk: bool) -> Self {
+        State {
+            revision,
+            counter: revision,
+            compacted: revision,
+            collections: HashMap::new(),
+            history: VecDeque::new(),
+            history_bytes: 0,
+            ages: Ages::default(),
+            retention,
+            has_disk,
+            queue: Vec::new(),
+            unsettled: HashSet::new(),
+            claims: Claims::default(),
+            newest: watch::Sender::new(revision),
+        }
+    }
+
+    /// Puts an object in place that was read from disk.
+    pub(super) fn place(&mut self, id: CollectionId, object: Object, claims: Vec<Claim>) {
+        let object = Arc::new(object);
+        if !claims.is_empty() {
+            self.settle_claims(&id, &object.key, claims);
+        }
+        self.collections.entry(id).or_default().objects.insert(Placed(object));
+    }
+
+    pub(super) fn get(&self, id: &CollectionId, key: &Key) -> Option<Arc<Object>> {
+        self.collections.get(id)?.get(key)
+    }
+
+    /// Makes a change if everything it depends on is as it expects.
+    pub(super) fn attempt(&mut self, write: Prepared<'_>) -> Result<Attempt, Refused> {
+        let place = (write.id.clone(), self.shared_key(write.id, write.key));
+        let required = write.requires.iter().map(|require| (require.id.clone(), require.key.clone()));
+        if !self.unsettled.is_empty()
+            && (self.unsettled.contains(&place)
+                || required.into_iter().any(|place| self.unsettled.contains(&place)))
+        {
+            return Ok(Attempt::Busy);
+        }
+        for require in write.requires {
+            if !(require.check)(self.get(require.id, &require.key).as_deref()) {
+                return Err(Refused::Unmet);
+            }
+        }
+        let previous = self.get(write.id, &place.1);
+        if previous.as_ref().map(|o| o.revision) != write.expected {
+            return Err(Refused::Changed(previous));
+        }
+        for claim in &write.claims {
+            match self.claims.holders.get(claim) {
+                Some(holder) if *holder == place || self.holds(&place, claim) => {}
+                Some(holder) if self.unsettled.contains(holder) => return Ok(Attempt::Busy),
+                Some(_) => return Err(Refused::Taken),
+                None => {}
+            }
+        }
+        self.counter += 1;
+        let (id, key) = place;
+        let key = previous.as_ref().map_or(key, |previous| previous.key.clone());
+        let object = Arc::new(Object::new(key, self.counter, write.draft.text(self.counter)));
+        let event = Arc::new(Event::new(object.clone(), previous, write.fate));
+        if !self.has_disk {
+            self.apply(&id, &event, write.claims);
+            return Ok(Attempt::Done(event));
+        }
+        // What is claimed is so at once, what is given up is free only when that is durable.
+        for claim in &write.claims {
+            self.claims.holders.insert(claim.clone(), (id.clone(), object.key.clone()));
+        }
+        self.unsettled.insert((id.clone(), object.key.clone()));
+        let (done, outcome) = oneshot::channel();
+        self.queue.push(Queued { id, event, claims: write.claims, done });
+        Ok(Attempt::Queued(object, outcome))
+    }
+
+    /// Whether an object has a claim already, be it beside another: older versions let that happen.
+    fn holds(&self, place: &Place, claim: &Claim) -> bool {
+        self.claims.held.get(place).is_some_and(|claims| claims.contains(claim))
+    }
+
+    /// Shows a change.
+    fn apply(&mut self, id: &CollectionId, event: &Arc<Event>, claims: Vec<Claim>) {
+        if !claims.is_empty() || !self.claims.held.is_empty() {
+            let claims = if event.fate == Fate::Kept { claims } else { Vec::new() };
+            self.settle_claims(id, &event.object.key, claims);
+        }
+        self.record(id, event.clone());
+        self.compact(self.retention);
+        if let Some(collection) = self.collections.get(id) {
+            collection.changed.send_replace(event.revision);
+        }
+        self.newest.send_replace(event.revision);
+    }
+
+    fn settle_claims(&mut self, id: &CollectionId, key: &Key, claims: Vec<Claim>) {
+        let place = (id.clone(), key.clone());
+        for claim in self.claims.held.remove(&place).unwrap_or_default() {
+            self.claims.holders.remove(&claim);
+        }
+        for claim in &claims {
+            self.claims.holders.insert(claim.clone(), place.clone());
+        }
+        if !claims.is_empty() {
+            self.claims.held.insert(place, claims);
+        }
+    }
+
+    fn record(&mut self, id: &CollectionId, event: Arc<Event>) {
         self.ages.note(Instant::now(), self.revision);
         self.revision = event.revision;
         self.history.push_back((event.revision, id.clone()));
@@ -150,21 +254,14 @@ impl State {
         }
     }
 
-    /// A key for an object to keep. Most writes are to the namespace of the one before, and share the
-    /// text of its name.
-    pub(super) fn shared_key(&self, id: &CollectionId, key: &Key) -> Key {
+    /// A key for an object to keep. Most writes are to the namespace of the one before, and share the text of its name.
+    fn shared_key(&self, id: &CollectionId, key: &Key) -> Key {
         let before = self.collections.get(id).and_then(|collection| collection.events.back());
         match before.map(|event| &event.object.key.namespace) {
             Some(namespace) if *namespace == key.namespace => {
                 Key { namespace: namespace.clone(), name: key.name.clone() }
             }
             _ => key.clone(),
-        }
-    }
-
-    pub(super) fn announce(&self, id: &CollectionId, revision: Revision) {
-        if let Some(collection) = self.collections.get(id) {
-            collection.changed.send_replace(revision);
         }
     }
 
@@ -177,6 +274,47 @@ impl State {
                 collection.forgotten = event.revision;
                 self.history_bytes -= event.pinned_bytes();
             }
+            // What was a custom resource once need not be known for ever.
+            if collection.is_idle() {
+                self.collections.remove(&id);
+            }
         }
+    }
+}
+
+impl Log for State {
+    type Group = Vec<Queued>;
+    type Snapshot = super::disk::Snapshot;
+
+    fn is_queued(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    fn take(&mut self) -> Option<Vec<Queued>> {
+        Some(std::mem::take(&mut self.queue)).filter(|group| !group.is_empty())
+    }
+
+    fn confirm(&mut self, group: &Vec<Queued>) {
+        for change in group {
+            self.unsettled.remove(&(change.id.clone(), change.event.object.key.clone()));
+            self.apply(&change.id, &change.event, change.claims.clone());
+        }
+    }
+
+    fn roll_back(&mut self) -> Option<Vec<Queued>> {
+        self.unsettled.clear();
+        let Claims { holders, held } = &mut self.claims;
+        holders.clear();
+        for (place, claims) in held {
+            holders.extend(claims.iter().map(|claim| (claim.clone(), place.clone())));
+        }
+        self.take()
+    }
+
+    fn snapshot(&self) -> super::disk::Snapshot {
+        let objects = self.collections.iter().flat_map(|(id, collection)| {
+            collection.objects.iter().map(move |Placed(object)| (id.clone(), object.clone()))
+        });
+        super::disk::Snapshot { objects: objects.collect(), revision: self.revision }
     }
 }

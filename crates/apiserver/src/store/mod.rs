@@ -7,32 +7,39 @@
 //!
 //! Guarantees:
 //! - a write is visible to reads, lists and watches in revision order, all or nothing;
-//! - with a [`disk`] behind it, nothing is shown to anybody before it is durable;
+//! - with a [`disk`] behind it, nothing is shown to anybody before it is durable: not an object, not its absence, and not a
+//!   conflict with a write that is under way;
+//! - what a write requires of other objects holds at the moment at which it is made;
 //! - history is bounded by count and bytes, and lists of the past by [age] too; asking for more is [`Expired`], never a wrong
 //!   answer.
 
 mod age;
+mod commit;
 pub(crate) mod disk;
+mod list;
 mod memory;
 mod object;
 mod observe;
+mod sync;
 mod tentative;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use memory::Retention;
+pub(crate) use list::Listing;
+pub(crate) use memory::{Claim, Retention};
 pub(crate) use object::{Event, Key, Object, event_line};
 pub use observe::{Change, Observer};
 
-use disk::Disk;
-use memory::{Collection, Memory, State};
-use object::{Draft, Placed};
+use commit::{Commits, Guarded};
+use disk::{DiskError, Writer};
+use memory::{Attempt, Prepared, State};
+use object::Draft;
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
-use std::ops::{Bound, RangeBounds as _};
-use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
+use std::any::Any;
+use std::path::Path;
+use std::sync::{Arc, RwLockReadGuard};
+use tentative::Faults;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 /// A point in the store's history. Zero is before everything.
 pub(crate) type Revision = u64;
@@ -73,9 +80,24 @@ pub(crate) struct Expired {
 pub(crate) enum Refused {
     /// The object is not at the expected revision; it is this now, or gone.
     Changed(Option<Arc<Object>>),
+    /// Something else is not as the write requires.
+    Unmet,
+    /// Another object has what this one claims.
+    Taken,
     /// The write could not be made durable.
     Disk(String),
 }
+
+/// What a write requires of another object.
+pub(crate) struct Require<'a> {
+    pub id: &'a CollectionId,
+    pub key: Key,
+    /// Whether the write may happen beside the object as it is, or beside its absence.
+    pub check: &'a (dyn Fn(Option<&Object>) -> bool + Sync),
+}
+
+/// Finds what an object of a collection claims for itself alone.
+pub(crate) type FindClaims = fn(&CollectionId, &Value) -> Vec<Claim>;
 
 /// What becomes of an object by a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,56 +106,76 @@ pub(crate) enum Fate {
     Removed,
 }
 
-/// A part of a list, as of one revision.
-#[derive(Debug)]
-pub(crate) struct Listing {
-    /// The objects in order.
-    pub items: Vec<Arc<Object>>,
-    /// The revision they are all as of.
-    pub revision: Revision,
-    /// How many come after them.
-    pub rest: usize,
+/// Whether the store takes writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    Good,
+    /// It does not, for this reason. It will when the disk is well again.
+    Failing(String),
+    /// It does not, and will not before a restart.
+    Dead(String),
 }
 
 /// See the [module](self).
 pub(crate) struct Store {
-    memory: Arc<Memory>,
-    retention: Retention,
-    disk: Option<Disk>,
+    commits: Arc<Commits<State>>,
+    claims: FindClaims,
     observer: Option<Arc<dyn Observer>>,
+    /// Ends when the store is dropped.
+    _writer: Option<Writer>,
 }
 
 impl Store {
     /// An empty store that lives as long as the process.
-    pub(crate) fn in_memory(retention: Retention) -> Self {
-        let memory = Arc::new(Memory::new(FIRST_REVISION, HashMap::new()));
-        Store { memory, retention, disk: None, observer: None }
+    pub(crate) fn in_memory(
+        retention: Retention,
+        claims: FindClaims,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Self {
+        let commits = Arc::new(Commits::new(State::new(FIRST_REVISION, retention, false)));
+        Store { commits, claims, observer, _writer: None }
     }
 
     /// The store kept in a directory.
-    pub(crate) fn open(path: &std::path::Path, retention: Retention) -> Result<Self, disk::DiskError> {
-        let (file, loaded) = disk::open(path)?;
-        let mut collections: HashMap<CollectionId, Collection> = HashMap::new();
+    pub(crate) fn open(
+        directory: &Path,
+        retention: Retention,
+        claims: FindClaims,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Result<Self, DiskError> {
+        Store::open_with(directory, retention, claims, observer, Faults::default())
+    }
+
+    fn open_with(
+        directory: &Path,
+        retention: Retention,
+        claims: FindClaims,
+        observer: Option<Arc<dyn Observer>>,
+        faults: Faults,
+    ) -> Result<Self, DiskError> {
+        let (open, loaded) = disk::open(directory, &faults)?;
+        let mut state = State::new(loaded.revision.max(FIRST_REVISION), retention, true);
         for (id, object) in loaded.objects {
-            collections.entry(id).or_default().objects.insert(Placed(Arc::new(object)));
+            let claims = claims(&id, &object.value());
+            state.place(id, object, claims);
         }
-        let memory = Arc::new(Memory::new(loaded.revision.max(FIRST_REVISION), collections));
-        let disk = Some(Disk::start(file, memory.clone()));
-        Ok(Store { memory, retention, disk, observer: None })
+        let commits = Arc::new(Commits::new(state));
+        let writer = Writer::start(directory, open, commits.clone(), observer, faults)
+            .map_err(|source| DiskError::Directory { path: directory.to_owned(), source })?;
+        Ok(Store { commits, claims, observer: None, _writer: Some(writer) })
     }
 
-    /// Tells this of every change.
-    pub(crate) fn observed_by(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
-        self.observer = observer;
-        self
+    fn read(&self) -> RwLockReadGuard<'_, Guarded<State>> {
+        self.commits.read()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.memory.read()
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.memory.write()
+    /// Whether writes are taken.
+    pub(crate) fn health(&self) -> Health {
+        match self.commits.failure() {
+            None => Health::Good,
+            Some((why, false)) => Health::Failing(why.to_string()),
+            Some((why, true)) => Health::Dead(why.to_string()),
+        }
     }
 
     /// The newest revision.
@@ -141,35 +183,9 @@ impl Store {
         self.read().revision
     }
 
-    /// Waits until `revision` may be shown. At once for a store in memory.
-    pub(crate) async fn shown(&self, revision: Revision) -> Result<(), Refused> {
-        if self.disk.is_none() || *self.memory.durable.borrow() >= revision {
-            return Ok(());
-        }
-        let mut durable = self.memory.durable.subscribe();
-        loop {
-            if *durable.borrow_and_update() >= revision {
-                return Ok(());
-            }
-            // Only when a write has been taken back is its fate known, and does nobody else see it any more.
-            if self.failed() && self.revision() < revision {
-                return Err(Refused::Disk(self.failure()));
-            }
-            durable.changed().await.map_err(|_| Refused::Disk("the store is closed".into()))?;
-        }
-    }
-
-    fn failed(&self) -> bool {
-        self.disk.as_ref().is_some_and(|disk| disk.failure().is_some())
-    }
-
-    fn failure(&self) -> String {
-        self.disk.as_ref().and_then(Disk::failure).unwrap_or_default()
-    }
-
     /// The newest state of one object.
     pub(crate) fn get(&self, id: &CollectionId, key: &Key) -> Option<Arc<Object>> {
-        self.read().collections.get(id)?.get(key)
+        self.read().get(id, key)
     }
 
     /// How many objects a collection holds.
@@ -177,76 +193,12 @@ impl Store {
         self.read().collections.get(id).map_or(0, |c| c.objects.len())
     }
 
-    /// The objects of a namespace (or all), as of a revision (or now), that come after `after`.
-    pub(crate) fn list(
-        &self,
-        id: &CollectionId,
-        namespace: Option<&str>,
-        at: Option<Revision>,
-        after: Option<&Key>,
-    ) -> Result<Listing, Expired> {
-        self.page(id, namespace, at, after, usize::MAX)
-    }
-
-    /// The first `limit` of those.
-    pub(crate) fn page(
-        &self,
-        id: &CollectionId,
-        namespace: Option<&str>,
-        at: Option<Revision>,
-        after: Option<&Key>,
-        limit: usize,
-    ) -> Result<Listing, Expired> {
-        let state = self.read();
-        let revision = at.unwrap_or(state.revision);
-        let oldest = state.compacted.max(state.ages.oldest(Instant::now())).min(state.revision);
-        if revision < oldest {
-            return Err(Expired { oldest });
-        }
-        let Some(collection) = state.collections.get(id) else {
-            return Ok(Listing { items: Vec::new(), revision, rest: 0 });
-        };
-        // A place in another namespace is before or after everything.
-        if let (Some(after), Some(namespace)) = (after, namespace)
-            && *after.namespace != *namespace
-        {
-            return Ok(Listing { items: Vec::new(), revision, rest: 0 });
-        }
-        let start = match (after, namespace) {
-            (Some(key), _) => Bound::Excluded(key.clone()),
-            (None, Some(ns)) => Bound::Included(Key::new(ns, "")),
-            (None, None) => Bound::Unbounded,
-        };
-        // No namespace is in order between another and that one with a zero behind it.
-        let end = namespace.map_or(Bound::Unbounded, |ns| Bound::Excluded(Key::new(&format!("{ns}\0"), "")));
-        let newest = collection.objects.range::<Key, _>((start.as_ref(), end.as_ref()));
-        let mut newest = newest.map(|Placed(object)| object);
-        let changed = collection.position_after(revision);
-        if changed == collection.events.len() {
-            let items = newest.by_ref().take(limit).cloned().collect();
-            return Ok(Listing { items, revision, rest: newest.count() });
-        }
-        // What each key changed since then held at that time.
-        let mut past: BTreeMap<&Key, Option<&Arc<Object>>> = BTreeMap::new();
-        for event in collection.events.range(changed..) {
-            past.entry(&event.object.key).or_insert(event.previous.as_ref());
-        }
-        let mut items: BTreeMap<&Key, Arc<Object>> = newest
-            .filter(|object| !past.contains_key(&object.key))
-            .map(|object| (&object.key, object.clone()))
-            .collect();
-        for (key, object) in past {
-            if let (Some(object), true) = (object, (start.as_ref(), end.as_ref()).contains(key)) {
-                items.insert(key, object.clone());
-            }
-        }
-        let rest = items.len().saturating_sub(limit);
-        Ok(Listing { items: items.into_values().take(limit).collect(), revision, rest })
-    }
-
     /// Writes `tree`, or removes the object whose last state it is, if the object still is at revision
     /// `expected` (none: absent). Gives the object as stored, or as its `DELETED` event shows it.
-    pub(crate) fn commit(
+    ///
+    /// Returns when the write is durable and seen by everybody, or is known not to be. If this is dropped before, the write
+    /// still becomes one or the other.
+    pub(crate) async fn commit(
         &self,
         id: &CollectionId,
         key: &Key,
@@ -254,39 +206,55 @@ impl Store {
         tree: &Value,
         fate: Fate,
     ) -> Result<Arc<Object>, Refused> {
-        if self.failed() {
-            return Err(Refused::Disk(self.failure()));
+        self.commit_if(id, key, expected, tree, fate, &[]).await
+    }
+
+    /// As [`Store::commit`], if other objects are as required at the moment of the write.
+    pub(crate) async fn commit_if(
+        &self,
+        id: &CollectionId,
+        key: &Key,
+        expected: Option<Revision>,
+        tree: &Value,
+        fate: Fate,
+        requires: &[Require<'_>],
+    ) -> Result<Arc<Object>, Refused> {
+        loop {
+            let draft = Draft::of(tree).map_err(|e| Refused::Disk(e.to_string()))?;
+            let claims = if fate == Fate::Kept { (self.claims)(id, tree) } else { Vec::new() };
+            let write = Prepared { id, key, expected, draft, fate, requires, claims };
+            let attempt = |state: &mut State| match state.attempt(write) {
+                // Under the lock, so that the progress waited for is still to come.
+                Ok(Attempt::Busy) => Err(Ok(self.commits.progress())),
+                Ok(made) => Ok(made),
+                Err(refused) => Err(Err(refused)),
+            };
+            let made = self.commits.append(attempt).map_err(|why| Refused::Disk(why.to_string()))?;
+            match made {
+                Ok(Attempt::Done(event)) => {
+                    if let Some(observer) = &self.observer {
+                        observer.committed(&Change::of(id, &event));
+                    }
+                    return Ok(event.object.clone());
+                }
+                Ok(Attempt::Queued(object, outcome)) => {
+                    return match outcome.await {
+                        Ok(Ok(())) => Ok(object),
+                        Ok(Err(why)) => Err(Refused::Disk(why.to_string())),
+                        Err(_) => Err(Refused::Disk("the store is closed".into())),
+                    };
+                }
+                Err(Err(refused)) => return Err(refused),
+                // Its sender lives as long as the store.
+                Err(Ok(mut progress)) => drop(progress.changed().await),
+                Ok(Attempt::Busy) => {}
+            }
         }
-        let draft = Draft::of(tree).map_err(|e| Refused::Disk(e.to_string()))?;
-        let mut guard = self.write();
-        let state = &mut *guard;
-        let key = state.shared_key(id, key);
-        let previous = state.collections.get(id).and_then(|c| c.get(&key));
-        if previous.as_ref().map(|o| o.revision) != expected {
-            return Err(Refused::Changed(previous));
-        }
-        let revision = state.revision + 1;
-        let key = previous.as_ref().map_or(key, |previous| previous.key.clone());
-        let object = Arc::new(Object::new(key, revision, draft.text(revision)));
-        let event = Arc::new(Event::new(object.clone(), previous, fate));
-        state.record(id, event.clone());
-        state.compact(self.retention);
-        if let Some(disk) = &self.disk {
-            disk.enqueue(id, &object, fate);
-        } else {
-            self.memory.durable.send_replace(revision);
-            state.announce(id, revision);
-        }
-        drop(guard);
-        if let Some(observer) = &self.observer {
-            observer.committed(&Change::of(id, &event));
-        }
-        Ok(object)
     }
 
     /// Follows a collection from after `from`.
     pub(crate) fn follow(&self, id: &CollectionId, from: Revision) -> Result<Follower, Expired> {
-        let mut state = self.write();
+        let mut state = self.commits.write();
         if from < state.compacted {
             return Err(Expired { oldest: state.compacted });
         }
@@ -307,7 +275,7 @@ impl Store {
 
     /// Woken whenever anything at all has changed.
     pub(crate) fn changes(&self) -> watch::Receiver<Revision> {
-        self.memory.durable.subscribe()
+        self.read().newest.subscribe()
     }
 
     /// Every retained event after `from`, in order, with its collection.
@@ -316,10 +284,10 @@ impl Store {
         if from < state.compacted {
             return Err(Expired { oldest: state.compacted });
         }
-        let shown = *self.memory.durable.borrow();
         let start = state.history.partition_point(|(at, _)| *at <= from);
-        let entries = state.history.range(start..).take_while(|(at, _)| *at <= shown);
-        Ok(entries
+        Ok(state
+            .history
+            .range(start..)
             .filter_map(|(at, id)| {
                 let collection = state.collections.get(id)?;
                 let event = collection.events.get(collection.position_after(at - 1))?;
@@ -335,7 +303,7 @@ impl Store {
 
     /// Forgets all history: whoever asks for an older revision is told that it expired.
     pub(crate) fn compact_all(&self) {
-        let mut state = self.write();
+        let mut state = self.commits.write();
         state.compact(Retention { events_max: 0, bytes_max: 0 });
         state.compacted = state.revision;
     }
@@ -363,16 +331,23 @@ impl Follower {
     pub(crate) fn take(&mut self, store: &Store, max: usize) -> Result<Vec<Arc<Event>>, Expired> {
         self.changed.borrow_and_update();
         let state = store.read();
-        let shown = (*store.memory.durable.borrow()).min(state.revision);
         let Some(collection) = state.collections.get(&self.id) else { return Ok(Vec::new()) };
         // Only what was forgotten of its own collection is missing to it, however much happens elsewhere.
         if self.position < collection.forgotten {
             return Err(Expired { oldest: state.compacted });
         }
         let events = collection.events.range(collection.position_after(self.position)..);
-        let events: Vec<_> = events.take_while(|e| e.revision <= shown).take(max).cloned().collect();
+        let shown = state.revision;
+        let events: Vec<_> = events.take(max).cloned().collect();
         let seen = events.last().filter(|_| events.len() == max).map_or(shown, |last| last.revision);
         self.position = self.position.max(seen);
         Ok(events)
     }
+}
+
+/// What a panic says.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("a panic: {}", text.unwrap_or("it says nothing"))
 }

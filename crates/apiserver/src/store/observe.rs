@@ -6,8 +6,8 @@ use super::{CollectionId, Event, Fate};
 /// For simulations, which judge each state that a cluster is ever in.
 pub trait Observer: Send + Sync + 'static {
     /// Called right after a change was made and before it is answered; in the order of revisions, and before any watch
-    /// delivers it, if everything runs on one thread. With a directory, the change is not durable yet. Other requests may be going
-    /// on, so it must not wait.
+    /// delivers it, if everything runs on one thread. With a directory, the thread that writes calls it as soon as the change is
+    /// durable. Other requests may be going on, so it must not wait.
     fn committed(&self, change: &Change<'_>);
 }
 

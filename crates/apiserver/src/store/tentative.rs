@@ -6,8 +6,67 @@ use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 use std::io;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// A disk that fails on purpose, for tests: after a number of writes, each fails until so many have failed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults(Option<Arc<Countdown>>);
+
+#[derive(Debug, Default)]
+struct Countdown {
+    before: AtomicI64,
+    failing: AtomicI64,
+    /// Every write needs it for a moment.
+    gate: Mutex<()>,
+}
+
+impl Faults {
+    /// Faults that [`Faults::arm`] can set.
+    #[cfg(test)]
+    pub(super) fn some() -> Self {
+        let countdown = Countdown {
+            before: AtomicI64::new(i64::MAX),
+            failing: AtomicI64::new(0),
+            gate: Mutex::default(),
+        };
+        Faults(Some(Arc::new(countdown)))
+    }
+
+    /// Lets `before` writes pass and then `failing` fail.
+    #[cfg(test)]
+    pub(super) fn arm(&self, before: i64, failing: i64) {
+        if let Some(countdown) = &self.0 {
+            countdown.failing.store(failing, Ordering::SeqCst);
+            countdown.before.store(before, Ordering::SeqCst);
+        }
+    }
+
+    /// Lets every write wait until this is dropped.
+    #[cfg(test)]
+    pub(super) fn hold(&self) -> Option<std::sync::MutexGuard<'_, ()>> {
+        self.0.as_ref().map(|countdown| countdown.gate.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether it has not failed since.
+    #[cfg(test)]
+    pub(super) fn is_armed(&self) -> bool {
+        self.0.as_ref().is_some_and(|countdown| countdown.before.load(Ordering::SeqCst) > 0)
+    }
+
+    fn strike(&self) -> io::Result<()> {
+        let Some(countdown) = &self.0 else { return Ok(()) };
+        drop(countdown.gate.lock());
+        if countdown.before.fetch_sub(1, Ordering::SeqCst) > 0 {
+            return Ok(());
+        }
+        if countdown.failing.fetch_sub(1, Ordering::SeqCst) > 0 {
+            Err(io::Error::other("a fault"))
+        } else {
+            Ok(())
+        }
+    }
+}
 
 /// The file, as `redb` sees it. Clones are the same one.
 #[derive(Clone, Debug)]
@@ -16,6 +75,7 @@ pub(super) struct Tentative(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     file: FileBackend,
+    faults: Faults,
     was_empty: bool,
     /// From here on everything goes to the file.
     settled: AtomicBool,
@@ -38,11 +98,12 @@ enum Step {
 }
 
 impl Tentative {
-    pub(super) fn new(file: FileBackend) -> io::Result<Self> {
+    pub(super) fn new(file: FileBackend, faults: Faults) -> io::Result<Self> {
         let length = file.len()?;
         let pending = Mutex::new(Pending { length, untouched: length, steps: Vec::new() });
         Ok(Tentative(Arc::new(Inner {
             file,
+            faults,
             was_empty: length == 0,
             settled: AtomicBool::new(false),
             pending,
@@ -120,6 +181,7 @@ impl StorageBackend for Tentative {
 
     fn set_len(&self, length: u64) -> io::Result<()> {
         if self.settled() {
+            self.0.faults.strike()?;
             return self.0.file.set_len(length);
         }
         let mut pending = self.pending();
@@ -131,6 +193,7 @@ impl StorageBackend for Tentative {
 
     fn sync_data(&self) -> io::Result<()> {
         if self.settled() {
+            self.0.faults.strike()?;
             return self.0.file.sync_data();
         }
         self.pending().steps.push(Step::Sync);
@@ -139,6 +202,7 @@ impl StorageBackend for Tentative {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         if self.settled() {
+            self.0.faults.strike()?;
             return self.0.file.write(offset, data);
         }
         self.pending().steps.push(Step::Write(offset, data.into()));
@@ -204,7 +268,7 @@ mod tests {
             (file, FileBackend::new(open).unwrap())
         });
         let (on_disk, backend) = tentative;
-        let tentative = Tentative::new(backend).unwrap();
+        let tentative = Tentative::new(backend, Faults::default()).unwrap();
         change(&plain.1);
         change(&tentative);
         assert_eq!(content(&tentative), content(&plain.1));

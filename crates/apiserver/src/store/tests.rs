@@ -1,21 +1,36 @@
 use super::*;
 use serde_json::json;
 
+mod disk_faults;
+mod schedules;
+
+fn in_memory(retention: Retention) -> Store {
+    Store::in_memory(retention, |_, _| Vec::new(), None)
+}
+
+fn open(directory: &Path) -> Result<Store, DiskError> {
+    Store::open(directory, Retention::default(), |_, _| Vec::new(), None)
+}
+
 fn pods() -> CollectionId {
     CollectionId::new("", "pods")
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    futures::executor::block_on(future)
 }
 
 fn put(store: &Store, name: &str, note: u64) -> Arc<Object> {
     let key = Key::new("ns", name);
     let expected = store.get(&pods(), &key).map(|o| o.revision);
     let tree = json!({"metadata": {"name": name}, "note": note});
-    store.commit(&pods(), &key, expected, &tree, Fate::Kept).unwrap()
+    wait(store.commit(&pods(), &key, expected, &tree, Fate::Kept)).unwrap()
 }
 
 fn remove(store: &Store, name: &str) {
     let key = Key::new("ns", name);
     let current = store.get(&pods(), &key).unwrap();
-    store.commit(&pods(), &key, Some(current.revision), &current.value(), Fate::Removed).unwrap();
+    wait(store.commit(&pods(), &key, Some(current.revision), &current.value(), Fate::Removed)).unwrap();
 }
 
 fn names(listing: &Listing) -> Vec<String> {
@@ -24,7 +39,7 @@ fn names(listing: &Listing) -> Vec<String> {
 
 #[test]
 fn an_old_revision_lists_as_it_was() {
-    let store = Store::in_memory(Retention::default());
+    let store = in_memory(Retention::default());
     put(&store, "a", 1);
     put(&store, "b", 1);
     let then = store.revision();
@@ -45,17 +60,18 @@ fn an_old_revision_lists_as_it_was() {
 
 #[test]
 fn a_write_on_a_stale_revision_is_refused() {
-    let store = Store::in_memory(Retention::default());
+    let store = in_memory(Retention::default());
     let first = put(&store, "a", 1);
     put(&store, "a", 2);
     let key = Key::new("ns", "a");
-    let refused = store.commit(&pods(), &key, Some(first.revision), &json!({"metadata": {}}), Fate::Kept);
+    let refused =
+        wait(store.commit(&pods(), &key, Some(first.revision), &json!({"metadata": {}}), Fate::Kept));
     assert!(matches!(refused, Err(Refused::Changed(Some(_)))));
 }
 
 #[test]
 fn followers_see_every_event_once_and_in_order() {
-    let store = Store::in_memory(Retention::default());
+    let store = in_memory(Retention::default());
     put(&store, "a", 1);
     let mut follower = store.follow(&pods(), store.revision()).unwrap();
     put(&store, "a", 2);
@@ -68,7 +84,7 @@ fn followers_see_every_event_once_and_in_order() {
 
 #[test]
 fn compacted_history_is_expired_for_lists_and_watches() {
-    let store = Store::in_memory(Retention { events_max: 2, bytes_max: usize::MAX });
+    let store = in_memory(Retention { events_max: 2, bytes_max: usize::MAX });
     let first = put(&store, "a", 1).revision;
     for note in 2..6 {
         put(&store, "a", note);
@@ -78,19 +94,17 @@ fn compacted_history_is_expired_for_lists_and_watches() {
     assert!(store.follow(&pods(), store.revision() - 2).is_ok());
 }
 
-#[tokio::test]
-async fn what_was_acknowledged_is_there_after_reopening() {
+#[test]
+fn what_was_acknowledged_is_there_after_reopening() {
     let directory = tempfile::tempdir().unwrap();
     let revision = {
-        let store = Store::open(directory.path(), Retention::default()).unwrap();
+        let store = open(directory.path()).unwrap();
         put(&store, "a", 1);
         put(&store, "b", 2);
         remove(&store, "a");
-        let revision = store.revision();
-        store.shown(revision).await.unwrap();
-        revision
+        store.revision()
     };
-    let store = Store::open(directory.path(), Retention::default()).unwrap();
+    let store = open(directory.path()).unwrap();
     assert_eq!(store.revision(), revision);
     assert_eq!(names(&store.list(&pods(), None, None, None).unwrap()), ["b=2"]);
     assert!(store.follow(&pods(), revision - 1).is_err(), "history does not survive a restart");
@@ -102,7 +116,7 @@ fn a_file_that_is_no_store_is_refused_and_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store.redb");
     std::fs::write(&path, "not a store").unwrap();
-    let refused = Store::open(directory.path(), Retention::default()).map(drop);
+    let refused = open(directory.path()).map(drop);
     assert!(matches!(refused, Err(disk::DiskError::Unreadable { .. })), "{refused:?}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "not a store");
 }

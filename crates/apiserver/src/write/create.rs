@@ -1,20 +1,21 @@
 //! Creation: by POST, or by a replacement or an apply of what is not there.
 
 use super::track::{applied, manager_name, track};
-use super::{Change, Written};
+use super::{Change, MODIFIED, TRIES, Written};
 use crate::admit;
 use crate::allocate;
 use crate::builtin::rules::Env;
 use crate::builtin::rules::json::text_at;
 use crate::incoming;
-use crate::kind::Kind;
+use crate::kind::{Custom, Kind};
 use crate::options::WriteOptions;
 use crate::respond::Reply;
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{Fate, Key, Refused};
+use crate::store::{CollectionId, Fate, Key, Object, Refused, Require};
 use crate::strategy::{self, Part};
 use serde_json::Value;
+use std::sync::{Arc, LazyLock};
 
 /// How often a generated name is tried.
 const NAME_TRIES: usize = 8;
@@ -24,7 +25,7 @@ pub(crate) async fn create(server: &Server, call: &Call) -> Result<Reply, ApiErr
     let options = WriteOptions::read(&call.query, "CreateOptions", false)?;
     let object = incoming::object(call, &options)?;
     let written = create_object(server, call, &options, object).await?;
-    written.reply(server, call, 201).await
+    written.reply(server, call, 201)
 }
 
 /// Creates an object that is decoded and defaulted already.
@@ -84,22 +85,29 @@ async fn try_create(
     let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
     begin(server, &mut object);
     strategy::prepare_create(kind, &mut object, &env);
-    allocate::on_create(server, kind, &mut object, options.dry_run)?;
-    let stored = store_new(server, call, options, asked_for, &mut object).await;
-    if stored.is_err() {
-        allocate::undo_create(server, kind, &object, options.dry_run);
+    if !allocate::is_service(kind) {
+        let stored = store_new(server, call, options, asked_for, &mut object).await?;
+        // It claims nothing that could be taken.
+        return stored.ok_or_else(|| ApiError::internal("another object has what this one needs"));
     }
-    stored
+    for _ in 0..TRIES {
+        let mut candidate = object.clone();
+        allocate::on_create(server, &mut candidate, options.dry_run)?;
+        if let Some(stored) = store_new(server, call, options, asked_for, &mut candidate).await? {
+            return Ok(stored);
+        }
+    }
+    Err(ApiError::conflict(&kind.resource(), text_at(&object, "/metadata/name"), MODIFIED))
 }
 
-/// Checks and commits a prepared new object.
+/// Checks and commits a prepared new object. None if another one has got what this one was given.
 async fn store_new(
     server: &Server,
     call: &Call,
     options: &WriteOptions,
     asked_for: &str,
     object: &mut Value,
-) -> Result<Written, ApiError> {
+) -> Result<Option<Written>, ApiError> {
     let kind = &*call.kind;
     strategy::check_create(kind, object, call, server.leniency)?;
     if let Some(builtin) = kind.builtin() {
@@ -117,22 +125,71 @@ async fn store_new(
         if server.store.get(&kind.collection, &key).is_some() {
             return Err(ApiError::already_exists(&kind.resource(), &name));
         }
-        return Ok(Written::DryRun(object.take()));
+        return Ok(Some(Written::DryRun(object.take())));
     }
     if !text_at(object, "/metadata/resourceVersion").is_empty() {
         let why = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::plain(500, "", why));
     }
-    match server.store.commit(&kind.collection, &key, None, &kind.stored(object), Fate::Kept) {
-        Ok(object) => Ok(Written::Stored(object)),
-        Err(Refused::Changed(found)) => {
-            let mut error = ApiError::already_exists(&kind.resource(), &name);
-            if found.is_some_and(|o| o.value().pointer("/metadata/deletionTimestamp").is_some()) {
-                error.message = format!("object is being deleted: {}", error.message);
+    let tree = kind.stored(object);
+    loop {
+        let error = match commit_new(server, call, &key, &tree).await {
+            Ok(stored) => return Ok(Some(Written::Stored(stored))),
+            Err(Refused::Changed(found)) => {
+                let mut error = ApiError::already_exists(&kind.resource(), &name);
+                if found.is_some_and(|o| o.value().pointer("/metadata/deletionTimestamp").is_some()) {
+                    error.message = format!("object is being deleted: {}", error.message);
+                }
+                error
             }
-            Err(error)
-        }
-        Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
+            // The namespace or the CRD has changed since it was looked at. Should it have changed again, this goes on.
+            Err(Refused::Unmet) => {
+                admit::check_namespace(server, call, admit::Operation::Create, object)?;
+                refuse_without_definition(server, kind, &name)?;
+                continue;
+            }
+            Err(Refused::Taken) => return Ok(None),
+            Err(Refused::Disk(why)) => ApiError::internal(why),
+        };
+        return Err(error);
+    }
+}
+
+static NAMESPACES: LazyLock<CollectionId> = LazyLock::new(|| CollectionId::new("", "namespaces"));
+static DEFINITIONS: LazyLock<CollectionId> =
+    LazyLock::new(|| CollectionId::new("apiextensions.k8s.io", "customresourcedefinitions"));
+
+/// Stores a new object if, at that moment, its namespace and its CRD are there to stay.
+async fn commit_new(server: &Server, call: &Call, key: &Key, tree: &Value) -> Result<Arc<Object>, Refused> {
+    let kind = &*call.kind;
+    let stays = |namespace: Option<&Object>| namespace.is_some_and(|o| !admit::is_terminating(o));
+    let serves = |definition: Option<&Object>| {
+        definition.zip(kind.custom()).is_some_and(|(object, custom)| defines(object, custom))
+    };
+    let mut requires = Vec::new();
+    if let Some(name) = call.namespace.as_deref() {
+        requires.push(Require { id: &NAMESPACES, key: Key::new("", name), check: &stays });
+    }
+    if let Some(custom) = kind.custom() {
+        requires.push(Require { id: &DEFINITIONS, key: Key::new("", &custom.definition), check: &serves });
+    }
+    server.store.commit_if(&kind.collection, key, None, tree, Fate::Kept, &requires).await
+}
+
+/// Whether a stored CRD is the one that a kind is made of, and not being deleted.
+fn defines(object: &Object, custom: &Custom) -> bool {
+    object.mentions(&custom.uid)
+        && !(object.mentions("\"deletionTimestamp\"")
+            && object.value().pointer("/metadata/deletionTimestamp").is_some())
+}
+
+/// Refuses an object of a kind whose CRD is gone or going.
+fn refuse_without_definition(server: &Server, kind: &Kind, name: &str) -> Result<(), ApiError> {
+    let Some(custom) = kind.custom() else { return Ok(()) };
+    match server.store.get(&DEFINITIONS, &Key::new("", &custom.definition)) {
+        Some(object) if defines(&object, custom) => Ok(()),
+        Some(object) if object.mentions(&custom.uid) => Err(terminating(kind, name)),
+        _ => Err(ApiError::no_such_resource()),
     }
 }
 
@@ -151,10 +208,14 @@ fn begin(server: &Server, object: &mut Value) {
 
 fn refuse_while_terminating(kind: &Kind, name: &str) -> Result<(), ApiError> {
     if kind.custom().is_some_and(|custom| custom.terminating) {
-        let why = "create not allowed while custom resource definition is terminating";
-        return Err(ApiError::forbidden(&kind.resource(), name, why));
+        return Err(terminating(kind, name));
     }
     Ok(())
+}
+
+fn terminating(kind: &Kind, name: &str) -> ApiError {
+    let why = "create not allowed while custom resource definition is terminating";
+    ApiError::forbidden(&kind.resource(), name, why)
 }
 
 /// Creates what was to be changed and is not there, if the change says all of it.

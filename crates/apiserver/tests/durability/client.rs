@@ -33,6 +33,12 @@ impl Client {
         Ok((status, serde_json::from_slice(&bytes)?))
     }
 
+    /// The answer as text.
+    pub(crate) async fn text(&self, path: &str) -> Result<(u16, String), Failure> {
+        let (status, bytes) = self.exchange("GET", path, None).await?;
+        Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
     /// The answer of a watch that ends by itself.
     pub(crate) async fn lines(&self, path: &str) -> Result<(u16, Vec<Value>), Failure> {
         let (status, bytes) = self.exchange("GET", path, None).await?;

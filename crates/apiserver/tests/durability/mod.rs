@@ -234,12 +234,68 @@ async fn a_full_disk_refuses_writes_and_loses_nothing() {
     assert_eq!(status, 404);
     let (status, _) = client.send("GET", &format!("{MAPS}/w-0"), None).await.unwrap();
     assert_eq!(status, 200);
+    let (status, why) = client.text("/readyz").await.unwrap();
+    assert!(
+        status == 500 && why.contains("[-]store failed: ") && why.contains("No space left"),
+        "{status} {why}"
+    );
+    assert_eq!(client.text("/livez").await.unwrap().0, 200, "a restart would not help");
     child.kill();
     let child = Child::start(disk.path()).unwrap();
     for name in acknowledged {
         let (status, _) = child.client().send("GET", &format!("{MAPS}/{name}"), None).await.unwrap();
         assert_eq!(status, 200, "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_go_on_when_a_full_disk_has_room_again() {
+    let Some(disk) = SmallDisk::mount("a server on a disk that was full", 8) else { return };
+    let child = Child::start(disk.path()).unwrap();
+    let client = child.client();
+    let (status, _) = client.send("POST", MAPS, Some(&object("w-before", 1))).await.unwrap();
+    assert_eq!(status, 201);
+    let ballast = disk.path().join("ballast");
+    // Until nothing fits any more.
+    let mut fill = fs::File::create(&ballast).unwrap();
+    while std::io::Write::write_all(&mut fill, &[1; 4096]).is_ok() {}
+    drop(fill);
+    let mut large = object("w-large", 2);
+    large["data"]["large"] = "x".repeat(900_000).into();
+    let mut refused = 0;
+    for count in 0..8 {
+        large["metadata"]["name"] = format!("w-large-{count}").into();
+        refused += usize::from(client.send("POST", MAPS, Some(&large)).await.unwrap().0 == 500);
+    }
+    assert!(refused > 0, "the disk was not full");
+    assert_eq!(client.text("/readyz").await.unwrap().0, 500);
+    fs::remove_file(&ballast).unwrap();
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while client.text("/readyz").await.unwrap().0 != 200 {
+        assert!(std::time::Instant::now() < deadline, "{:?}", client.text("/readyz").await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let (status, answer) = client.send("POST", MAPS, Some(&object("w-after", 3))).await.unwrap();
+    assert_eq!(status, 201, "{answer}");
+    let (_, before) = client.send("GET", MAPS, None).await.unwrap();
+    drop(child);
+    let child = Child::start(disk.path()).unwrap();
+    let (_, after) = child.client().send("GET", MAPS, None).await.unwrap();
+    assert_eq!(before["items"], after["items"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_replaced_under_a_server_makes_it_unready() {
+    let directory = TempDir::new().unwrap();
+    let child = Child::start(directory.path()).unwrap();
+    let file = store_file(directory.path());
+    fs::rename(&file, directory.path().join("moved")).unwrap();
+    fs::write(&file, "another").unwrap();
+    let (status, answer) = child.client().send("POST", MAPS, Some(&object("w-a", 1))).await.unwrap();
+    assert!(status == 500 && answer["message"].as_str().unwrap().contains("was replaced"), "{answer}");
+    let (status, why) = child.client().text("/readyz").await.unwrap();
+    assert!(status == 500 && why.contains("was replaced by another one; restart the server"), "{why}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "another");
 }
 
 #[tokio::test(flavor = "multi_thread")]

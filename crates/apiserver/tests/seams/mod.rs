@@ -4,13 +4,16 @@
 //!
 //! Nothing here waits for real time: where time has to pass, tokio's clock is paused and moves by itself.
 
+mod controllers;
 mod delivery;
 mod documents;
 mod faults;
+mod growth;
 mod history;
 mod loopback;
 mod many;
 mod observed;
+mod preconditions;
 mod provided;
 mod served;
 mod time;

@@ -69,7 +69,9 @@ pub(super) fn store(error: BuildError, home: &Home) -> Failure {
         DiskError::Directory { .. } => or_room(disk, ELSEWHERE),
         DiskError::InUse { .. } => format!("end the process that has it open, or: {ELSEWHERE}"),
         DiskError::Format { .. } => format!("use the mainstay that wrote it, or: {ELSEWHERE}"),
-        DiskError::Unreadable { path, .. } | DiskError::Entry { path, .. } => {
+        DiskError::Unreadable { path, .. }
+        | DiskError::Entry { path, .. }
+        | DiskError::Damaged { path, .. } => {
             format!("restore {} from a copy, or: {ELSEWHERE}", quoted(path))
         }
     };

@@ -6,9 +6,11 @@ use crate::builtin::rules::checks::IMMUTABLE;
 use crate::builtin::rules::json::text;
 use crate::field::{FieldError, Path, Problem, go_quote};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
+/// A further controller among the owners is refused with an error of its own up to this number.
+const CONTROLLERS_TOLD_MAX: usize = 10;
 const METADATA: Path<'static> = Path::of("metadata");
 
 /// Checks the metadata of a new object. The name has been generated already; `name_check` is the kind's.
@@ -130,6 +132,7 @@ pub(crate) fn validate_annotations(annotations: &Value, path: &Path<'_>, errors:
 
 fn validate_owner_references(references: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let mut controller: Option<String> = None;
+    let mut told = 0;
     for reference in references.as_array().into_iter().flatten() {
         validate_owner_reference(reference, path, errors);
         if reference["controller"] != Value::Bool(true) {
@@ -138,15 +141,20 @@ fn validate_owner_references(references: &Value, path: &Path<'_>, errors: &mut V
         let name = format!("{}/{}", text(reference, "kind"), text(reference, "name"));
         match &controller {
             None => controller = Some(name),
-            Some(first) => errors.push(FieldError {
-                problem: Problem::Invalid,
-                field: path.to_string(),
-                value: Some(render_references(references)),
-                detail: format!(
-                    "Only one reference can have Controller set to true. Found \"true\" in references for \
-                     {first} and {name}"
-                ),
-            }),
+            // Each shows all references, so that all of them would be too much to read.
+            Some(_) if told == CONTROLLERS_TOLD_MAX => {}
+            Some(first) => {
+                told += 1;
+                errors.push(FieldError {
+                    problem: Problem::Invalid,
+                    field: path.to_string(),
+                    value: Some(render_references(references)),
+                    detail: format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for \
+                         {first} and {name}"
+                    ),
+                });
+            }
         }
     }
 }
@@ -154,16 +162,18 @@ fn validate_owner_references(references: &Value, path: &Path<'_>, errors: &mut V
 /// Drops owners that are named twice, and gives the warning that says so. For every write, before all else.
 pub(crate) fn drop_repeated_owners(object: &mut Value) -> Option<String> {
     let owners = object.get_mut("metadata")?.get_mut("ownerReferences")?.as_array_mut()?;
-    let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
     let mut uids = Vec::new();
-    for owner in owners.drain(..) {
-        if kept.contains(&owner) {
-            uids.push(text(&owner, "uid").to_owned());
-        } else {
-            kept.push(owner);
-        }
+    if owners.len() > 1 {
+        // Compared by their text: there may be thousands.
+        let mut seen = HashSet::with_capacity(owners.len());
+        owners.retain(|owner| {
+            let is_new = seen.insert(owner.to_string());
+            if !is_new {
+                uids.push(text(owner, "uid").to_owned());
+            }
+            is_new
+        });
     }
-    *owners = kept;
     (!uids.is_empty()).then(|| {
         format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and \

@@ -6,35 +6,63 @@
 use super::approval;
 use crate::builtin::rules::json::{list, put, same_field, set, take, text};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-/// The names that the other definitions of a group have been given.
+/// The names that the CRDs of a group have been given, and by which CRDs.
 #[derive(Debug, Default)]
 pub(crate) struct TakenNames {
-    resources: BTreeSet<String>,
-    kinds: BTreeSet<String>,
+    resources: HashMap<String, BTreeSet<String>>,
+    kinds: HashMap<String, BTreeSet<String>>,
 }
 
 impl TakenNames {
-    /// Adds what a definition of this group has been given. The definition itself may be among them.
-    pub(crate) fn add(&mut self, crd: &Value) {
-        let names = &crd["status"]["acceptedNames"];
-        let take = |field: &str| Some(text(names, field).to_owned()).filter(|name| !name.is_empty());
-        self.resources.extend(["plural", "singular"].into_iter().filter_map(take));
-        self.resources.extend(list(names, "shortNames").iter().filter_map(Value::as_str).map(str::to_owned));
-        self.kinds.extend(["kind", "listKind"].into_iter().filter_map(take));
+    /// Adds what a CRD of this group has been given: the `acceptedNames` of its status.
+    pub(crate) fn add(&mut self, crd: &str, accepted: &Value) {
+        for (is_kind, name) in given_names(accepted) {
+            self.names(is_kind).entry(name).or_default().insert(crd.to_owned());
+        }
     }
 
-    fn conflict(&self, kinds: bool, wanted: &str, accepted: &str) -> Option<String> {
-        let taken = if kinds { &self.kinds } else { &self.resources };
-        (wanted != accepted && taken.contains(wanted)).then(|| format!("{wanted:?} is already in use"))
+    /// Takes that away again.
+    pub(crate) fn remove(&mut self, crd: &str, accepted: &Value) {
+        for (is_kind, name) in given_names(accepted) {
+            let names = self.names(is_kind);
+            if let Some(holders) = names.get_mut(&name) {
+                holders.remove(crd);
+                if holders.is_empty() {
+                    names.remove(&name);
+                }
+            }
+        }
     }
+
+    fn names(&mut self, kinds: bool) -> &mut HashMap<String, BTreeSet<String>> {
+        if kinds { &mut self.kinds } else { &mut self.resources }
+    }
+
+    /// Why a CRD cannot have a name beyond the one it has.
+    fn conflict(&self, crd: &str, kinds: bool, wanted: &str, accepted: &str) -> Option<String> {
+        let taken = if kinds { &self.kinds } else { &self.resources };
+        let by_another =
+            || taken.get(wanted).is_some_and(|holders| holders.iter().any(|holder| holder != crd));
+        (wanted != accepted && by_another()).then(|| format!("{wanted:?} is already in use"))
+    }
+}
+
+/// All names in a status, each with whether it is one of a kind.
+fn given_names(accepted: &Value) -> Vec<(bool, String)> {
+    let single = [("plural", false), ("singular", false), ("kind", true), ("listKind", true)];
+    let single = single.into_iter().map(|(field, is_kind)| (is_kind, text(accepted, field)));
+    let short = list(accepted, "shortNames").iter().filter_map(Value::as_str).map(|name| (false, name));
+    let all = single.chain(short).filter(|(_, name)| !name.is_empty());
+    all.map(|(is_kind, name)| (is_kind, name.to_owned())).collect()
 }
 
 /// The status a definition comes to, or none if it is there already.
 ///
 /// `now` is a timestamp as objects carry it.
 pub(crate) fn settle(crd: &Value, taken: &TakenNames, now: &str) -> Option<Value> {
+    let own = text(&crd["metadata"], "name");
     let (wanted, accepted) = (&crd["spec"]["names"], &crd["status"]["acceptedNames"]);
     let mut given = accepted.clone();
     if !given.is_object() {
@@ -49,9 +77,9 @@ pub(crate) fn settle(crd: &Value, taken: &TakenNames, now: &str) -> Option<Value
         ("listKind", true, "ListKindConflict"),
     ] {
         let conflict = if field == "shortNames" {
-            short_name_conflict(wanted, accepted, taken)
+            short_name_conflict(own, wanted, accepted, taken)
         } else {
-            taken.conflict(kinds, text(wanted, field), text(accepted, field))
+            taken.conflict(own, kinds, text(wanted, field), text(accepted, field))
         };
         // The last conflict is the one that is told.
         match conflict {
@@ -89,7 +117,7 @@ fn copy(given: &mut Value, wanted: &Value, field: &str) {
     }
 }
 
-fn short_name_conflict(wanted: &Value, accepted: &Value, taken: &TakenNames) -> Option<String> {
+fn short_name_conflict(own: &str, wanted: &Value, accepted: &Value, taken: &TakenNames) -> Option<String> {
     if same_field(wanted, accepted, "shortNames") {
         return None;
     }
@@ -97,7 +125,7 @@ fn short_name_conflict(wanted: &Value, accepted: &Value, taken: &TakenNames) -> 
     let conflicts: BTreeSet<String> = list(wanted, "shortNames")
         .iter()
         .filter(|name| !had.contains(name))
-        .filter_map(|name| taken.conflict(false, name.as_str()?, ""))
+        .filter_map(|name| taken.conflict(own, false, name.as_str()?, ""))
         .collect();
     let conflicts: Vec<String> = conflicts.into_iter().collect();
     match conflicts.as_slice() {
@@ -149,7 +177,7 @@ mod tests {
     fn check(names: Value, others: &[Value], expect: Expect) {
         let mut taken = TakenNames::default();
         for crd in others {
-            taken.add(crd);
+            taken.add("others", &crd["status"]["acceptedNames"]);
         }
         let status = settle(&crd(names, Value::Null), &taken, "now").unwrap();
         let conditions: Vec<String> = list(&status, "conditions")
@@ -228,7 +256,7 @@ mod tests {
         let mut first = crd(foo(), Value::Null);
         let mut taken = TakenNames::default();
         first["status"] = settle(&first, &taken, "then").unwrap();
-        taken.add(&first);
+        taken.add("others", &first["status"]["acceptedNames"]);
         assert_eq!(settle(&first, &taken, "now"), None);
     }
 
@@ -238,8 +266,8 @@ mod tests {
         first["status"] = settle(&first, &TakenNames::default(), "then").unwrap();
         first["spec"]["names"]["singular"] = json!("bar");
         let mut taken = TakenNames::default();
-        taken.add(&first);
-        taken.add(&crd(Value::Null, json!({"plural": "bar"})));
+        taken.add("others", &first["status"]["acceptedNames"]);
+        taken.add("others", &json!({"plural": "bar"}));
         let status = settle(&first, &taken, "now").unwrap();
         assert_eq!(status["conditions"][0]["reason"], "SingularConflict");
         assert_eq!(status["conditions"][1]["status"], "True");

@@ -57,6 +57,12 @@ impl Allocations {
     }
 }
 
+/// All that a service has, one text for each.
+pub(crate) fn claimed(service: &Value) -> Vec<String> {
+    let addresses = cluster_ips(service).map(|address| format!("cluster IP {}", address.to_canonical()));
+    addresses.chain(all_node_ports(service).map(|port| format!("node port {port}"))).collect()
+}
+
 fn cluster_ips(service: &Value) -> impl Iterator<Item = IpAddr> {
     list(&service["spec"], "clusterIPs").iter().filter_map(|text| parse_lenient(text.as_str()?))
 }
