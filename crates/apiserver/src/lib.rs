@@ -42,6 +42,7 @@ mod admit;
 mod allocate;
 mod apply;
 mod body;
+mod bounds;
 mod builder;
 mod builtin;
 mod clock;
