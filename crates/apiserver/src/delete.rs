@@ -143,11 +143,11 @@ pub(crate) async fn delete(server: &Server, call: &Call) -> Result<Reply, ApiErr
     let (object, gone, code) = match &deleted {
         Deleted::Gone(object) => {
             server.shown(object.revision).await?;
-            (call.kind.tree(object), true, 200)
+            (call.kind.tree(object)?, true, 200)
         }
         Deleted::Marked(object) => {
             server.shown(object.revision).await?;
-            (call.kind.tree(object), false, marked_code)
+            (call.kind.tree(object)?, false, marked_code)
         }
         Deleted::DryRun(tree, gone) => (tree.clone(), *gone, 200),
     };
@@ -207,7 +207,7 @@ async fn delete_key(
         let Some(stored) = server.store.get(&kind.collection, key) else {
             return Err(ApiError::not_found(&kind.resource(), &key.name));
         };
-        let live = kind.tree(&stored);
+        let live = kind.tree(&stored)?;
         // Our own mark is no change that a precondition speaks of.
         if !marked {
             check_preconditions(kind, &live, options)?;
@@ -227,7 +227,7 @@ async fn delete_key(
                 match server.store.commit(&kind.collection, key, Some(stored.revision), &tree, Fate::Kept) {
                     Ok(_) => marked = true,
                     Err(Refused::Changed(_)) => {}
-                    Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
+                    Err(refused) => return Err(refused.into()),
                 }
                 continue;
             }
@@ -241,7 +241,7 @@ async fn delete_key(
             Ok(object) if fate == Fate::Removed => return Ok(Deleted::Gone(object)),
             Ok(object) => return Ok(Deleted::Marked(object)),
             Err(Refused::Changed(_)) => {}
-            Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
+            Err(refused) => return Err(refused.into()),
         }
     }
 }

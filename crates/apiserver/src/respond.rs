@@ -5,7 +5,7 @@ use crate::kind::Kind;
 use crate::negotiate::{Accept, Encoding, Form};
 use crate::server::Call;
 use crate::status::ApiError;
-use crate::store::Object;
+use crate::store::{Object, Unreadable};
 use crate::table::{self, IncludeObject, TableRequest};
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -96,7 +96,7 @@ pub(crate) fn object(call: &Call, code: u16, object: &Object, now: Timestamp) ->
     if plain {
         return Ok(Reply::text(code, kind.whole(&object.json)));
     }
-    tree(call, code, &kind.tree(object), now)
+    tree(call, code, &kind.tree(object)?, now)
 }
 
 /// Answers with one object that is a tree of the call's version already.
@@ -154,9 +154,14 @@ pub(crate) fn list(
     let version = call.accept.meta_version;
     let shown = match call.accept.form {
         Form::Object if call.accept.encoding == Encoding::Json && !call.accept.pretty => {
-            return Ok(Reply::text(200, list_text(kind, items, meta)));
+            return Ok(Reply::text(200, list_text(kind, items, meta)?));
         }
-        Form::Object => serde_json::from_slice(&list_text(kind, items, meta)).unwrap_or_default(),
+        Form::Object => {
+            let text = list_text(kind, items, meta)?;
+            serde_json::from_slice(&text).map_err(|error| {
+                ApiError::internal(format!("cannot read the list of {}: {error}", kind.plural))
+            })?
+        }
         Form::Metadata => {
             return Err(ApiError::not_acceptable(format!(
                 "you requested PartialObjectMetadata, but the requested object is a list (*{}List)",
@@ -164,17 +169,21 @@ pub(crate) fn list(
             )));
         }
         Form::MetadataList => {
-            let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
+            let trees = trees(kind, items)?;
             table::partial_object_metadata_list(&meta.value(), &trees, version)
         }
         Form::Table => {
             let include = IncludeObject::parse(call.query.get("includeObject"))?;
-            let trees: Vec<Value> = items.iter().map(|o| kind.tree(o)).collect();
+            let trees = trees(kind, items)?;
             let request = TableRequest { include, headers: true, version };
             kind.printer.table(&meta.value(), &trees, now, request)
         }
     };
     Ok(encode(call.accept, 200, &shown))
+}
+
+fn trees(kind: &Kind, items: &[Arc<Object>]) -> Result<Vec<Value>, Unreadable> {
+    items.iter().map(|object| kind.tree(object)).collect()
 }
 
 /// What kube-apiserver calls a kind inside: `core.Secret`.
@@ -187,7 +196,7 @@ fn internal_type(kind: &Kind) -> String {
 
 /// A list put together from stored text, without reading it. Items of custom kinds say what they are;
 /// items of built-in ones, like Kubernetes' own, do not.
-fn list_text(kind: &Kind, items: &[Arc<Object>], meta: &ListMeta) -> Bytes {
+fn list_text(kind: &Kind, items: &[Arc<Object>], meta: &ListMeta) -> Result<Bytes, Unreadable> {
     let size: usize = items.iter().map(|o| o.json.len() + kind.prefix().len() + 1).sum();
     let mut out = Vec::with_capacity(size + 160);
     let mut about = meta.value();
@@ -205,7 +214,7 @@ fn list_text(kind: &Kind, items: &[Arc<Object>], meta: &ListMeta) -> Bytes {
             out.push(b',');
         }
         if !kind.stored_as_sent(object) {
-            let mut tree = kind.tree(object);
+            let mut tree = kind.tree(object)?;
             if let (Value::Object(fields), true) = (&mut tree, kind.builtin().is_some()) {
                 fields.remove("apiVersion");
                 fields.remove("kind");
@@ -220,7 +229,7 @@ fn list_text(kind: &Kind, items: &[Arc<Object>], meta: &ListMeta) -> Bytes {
         }
     }
     out.extend_from_slice(b"]}\n");
-    out.into()
+    Ok(out.into())
 }
 
 /// Writes a tree as the client wants it written.

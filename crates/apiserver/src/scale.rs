@@ -61,7 +61,7 @@ pub(crate) async fn answer(server: &Server, call: &Call, method: &Method) -> Res
         Method::GET => {
             let object = read::find(server, call)?;
             server.shown(object.revision).await?;
-            let tree = call.kind.tree(&object);
+            let tree = call.kind.tree(&object)?;
             refuse_scaleless(&call.kind, &tree, &paths)?;
             let scale = scale_of(&tree, &paths);
             return respond::tree(call, 200, &scale, server.clock.now());
@@ -91,7 +91,7 @@ pub(crate) async fn answer(server: &Server, call: &Call, method: &Method) -> Res
     if let write::Written::Stored(object) = &written {
         server.shown(object.revision).await?;
     }
-    let scale = scale_of(&written.tree(&call.kind), &paths);
+    let scale = scale_of(&written.tree(&call.kind)?, &paths);
     respond::tree(call, 200, &scale, server.clock.now())
 }
 

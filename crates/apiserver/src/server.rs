@@ -8,7 +8,7 @@ use crate::negotiate::Accept;
 use crate::registry::Registry;
 use crate::request::Query;
 use crate::status::ApiError;
-use crate::store::{Refused, Store};
+use crate::store::Store;
 use crate::strategy::Leniency;
 use crate::subresource::Providers;
 use crate::watch::WatchDelivery;
@@ -131,10 +131,7 @@ impl Call {
 impl Server {
     /// Waits until what a response shows is safe to show.
     pub(crate) async fn shown(&self, revision: u64) -> Result<(), ApiError> {
-        self.store.shown(revision).await.map_err(|refused| match refused {
-            Refused::Disk(why) => ApiError::internal(why),
-            Refused::Changed(_) => ApiError::internal("the store changed"),
-        })
+        self.store.shown(revision).await.map_err(ApiError::from)
     }
 
     pub(crate) fn uid(&self) -> String {

@@ -28,7 +28,7 @@ use crate::options::WriteOptions;
 use crate::respond::{self, Reply};
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{Fate, Key, Object, Refused, Revision};
+use crate::store::{Fate, Key, Object, Refused, Revision, Unreadable};
 use crate::strategy::{self, Part};
 use create::create_by_update;
 use serde_json::Value;
@@ -57,7 +57,7 @@ impl Written {
                 server.shown(object.revision).await?;
                 if call.kind.custom().is_some_and(|custom| custom.storage_schema.is_some()) {
                     // A write in a version that is not stored is answered without that version's defaults.
-                    return respond::tree(call, code, &call.kind.written_tree(object), server.clock.now());
+                    return respond::tree(call, code, &call.kind.written_tree(object)?, server.clock.now());
                 }
                 respond::object(call, code, object, server.clock.now())
             }
@@ -70,10 +70,10 @@ impl Written {
     }
 
     /// The object as a tree.
-    pub(crate) fn tree(&self, kind: &Kind) -> Value {
+    pub(crate) fn tree(&self, kind: &Kind) -> Result<Value, Unreadable> {
         match self {
             Written::Stored(object) => kind.tree(object),
-            Written::DryRun(tree) | Written::Removed(tree, _) => tree.clone(),
+            Written::DryRun(tree) | Written::Removed(tree, _) => Ok(tree.clone()),
         }
     }
 }
@@ -156,7 +156,7 @@ pub(crate) async fn update(
             }
             return create_by_update(server, call, options, change).await.map(|written| (written, true));
         };
-        let live = kind.tree(&stored);
+        let live = kind.tree(&stored)?;
         let (mut new, insisted) = propose(server, call, options, part, &change, &live).await?;
         incoming::place(call, &mut new, Some(call.name()))?;
         incoming::dedup_owners(call, &mut new);
@@ -217,7 +217,7 @@ async fn propose(
             let mut new = applied(server, call, options, part, Some(live), wanted, *force)?;
             incoming::check_patched_name(call, &new)?;
             incoming::fit(kind, &mut new).map_err(ApiError::bad_request)?;
-            strategy::default_applied(kind, &mut new);
+            strategy::default_applied(kind, &mut new)?;
             return Ok((new, !given.is_empty()));
         }
     };
@@ -339,7 +339,7 @@ async fn finish(
     // A write that takes away the last thing that held a deleted object removes it. The answer is the object
     // as written, while watches show it as it was last stored.
     if crate::delete::is_complete(kind, &new) {
-        let last = stored.value();
+        let last = stored.value()?;
         return match server.store.commit(
             &kind.collection,
             &stored.key,
@@ -349,18 +349,38 @@ async fn finish(
         ) {
             Ok(object) => Ok(Some(Written::Removed(new, object.revision))),
             Err(Refused::Changed(_)) => Ok(None),
-            Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
+            Err(refused) => Err(refused.into()),
         };
     }
-    match server.store.commit(
-        &kind.collection,
-        &stored.key,
-        Some(stored.revision),
-        &kind.stored(&new),
-        Fate::Kept,
-    ) {
+    let keeps_managers = matches!(change, Change::Apply { .. });
+    match commit(server, kind, &stored.key, Some(stored.revision), &mut new, keeps_managers) {
         Ok(object) => Ok(Some(Written::Stored(object))),
         Err(Refused::Changed(_)) => Ok(None),
-        Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
+        Err(refused) => Err(refused.into()),
+    }
+}
+
+/// Commits a state. One that is too large is stored without its managers, if that helps and it is not them that the write is
+/// about.
+fn commit(
+    server: &Server,
+    kind: &Kind,
+    key: &Key,
+    expected: Option<Revision>,
+    object: &mut Value,
+    keeps_managers: bool,
+) -> Result<Arc<Object>, Refused> {
+    let commit = |object: &Value| {
+        server.store.commit(&kind.collection, key, expected, &kind.stored(object), Fate::Kept)
+    };
+    match commit(object) {
+        Err(Refused::TooLarge) if !keeps_managers => {
+            let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+            match metadata.and_then(|metadata| metadata.remove("managedFields")) {
+                Some(_) => commit(object),
+                None => Err(Refused::TooLarge),
+            }
+        }
+        other => other,
     }
 }

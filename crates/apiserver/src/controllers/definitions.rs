@@ -1,7 +1,7 @@
 //! Definitions of custom kinds: their names are accepted or not, their versions served or not, and a
 //! definition that is deleted takes its objects along.
 
-use super::{change, delete_all, garbage};
+use super::{change, delete_all, garbage, is_deleting, read};
 use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::objects::crd::{self, CLEANUP, names};
 use crate::kind::{Custom, Kind, Names, Nature, Scale, Subresource};
@@ -62,10 +62,7 @@ impl Definitions {
 
     fn is_terminating(&self, name: &str) -> bool {
         // Asked for every object of a custom kind, so definitions that live are told by their text.
-        let deleted = |object: &Arc<Object>| {
-            object.mentions("\"deletionTimestamp\"")
-                && object.value().pointer("/metadata/deletionTimestamp").is_some()
-        };
+        let deleted = |object: &Arc<Object>| object.mentions("\"deletionTimestamp\"") && is_deleting(object);
         self.known.get(name).is_some_and(deleted)
     }
 
@@ -86,10 +83,10 @@ impl Definitions {
 
     /// Brings one definition where it belongs. False if it must be tried again.
     async fn settle(&self, server: &Server, name: &str, object: &Object) -> bool {
-        let definition = object.value();
+        let Some(definition) = read(object) else { return true };
         let group = text_at(&definition, "/spec/group");
         let mut taken = names::TakenNames::default();
-        for other in self.known.values().map(|o| o.value()) {
+        for other in self.known.values().filter_map(|o| read(o)) {
             if text_at(&other, "/spec/group") == group && text_at(&other, "/metadata/name") != name {
                 taken.add(&other);
             }

@@ -44,8 +44,10 @@ struct Head {
 }
 
 impl Metadata {
-    fn of(object: &Object) -> Metadata {
-        serde_json::from_slice::<Head>(&object.json).map(|head| head.metadata).unwrap_or_default()
+    /// None, and a line in the log, if the object cannot be read. Nothing may be collected on account of that.
+    fn of(object: &Object) -> Option<Metadata> {
+        let head = object.read::<Head>().inspect_err(|error| tracing::error!("{error}"));
+        head.ok().map(|head| head.metadata)
     }
 
     fn waits_for(&self, finalizer: &str) -> bool {
@@ -94,7 +96,7 @@ impl Garbage {
         if !may_matter(object) && !self.nodes.contains_key(&place) {
             return;
         }
-        let metadata = Metadata::of(object);
+        let Some(metadata) = Metadata::of(object) else { return };
         let before = self.nodes.remove(&place).map(|node| node.owners).unwrap_or_default();
         for owner in before.iter().filter(|owner| !metadata.owner_references.contains(owner)) {
             self.unlink(&owner.uid, &place);
@@ -124,7 +126,10 @@ impl Garbage {
         let uid = match &node {
             Some(node) => node.uid.clone(),
             None if self.dependents.is_empty() && self.waiting.is_empty() => return,
-            None => Metadata::of(object).uid,
+            None => match Metadata::of(object) {
+                Some(metadata) => metadata.uid,
+                None => return,
+            },
         };
         self.waiting.remove(&uid);
         self.suspect_dependents(&uid);
@@ -175,7 +180,7 @@ impl Garbage {
     async fn release_owner(&self, server: &Server, id: &CollectionId, key: &Key) -> bool {
         let Some(object) = server.store.get(id, key) else { return true };
         let Some(kind) = server.registry.of_collection(id) else { return true };
-        let metadata = Metadata::of(&object);
+        let Some(metadata) = Metadata::of(&object) else { return true };
         let dependents: Vec<&Place> = self.dependents.get(&metadata.uid).into_iter().flatten().collect();
         let finalizer = if metadata.waits_for("orphan") {
             for (id, key) in &dependents {
@@ -208,7 +213,7 @@ impl Garbage {
     async fn collect(&self, server: &Server, id: &CollectionId, key: &Key) -> bool {
         let Some(object) = server.store.get(id, key) else { return true };
         let Some(kind) = server.registry.of_collection(id) else { return true };
-        let metadata = Metadata::of(&object);
+        let Some(metadata) = Metadata::of(&object) else { return true };
         if metadata.owner_references.is_empty() {
             return true;
         }
@@ -278,7 +283,7 @@ fn standing(server: &Server, owner: &Owner, dependent: &Key) -> Standing {
     let Some(object) = server.store.get(&kind.collection, &Key::new(namespace, &owner.name)) else {
         return Standing::Gone;
     };
-    let metadata = Metadata::of(&object);
+    let Some(metadata) = Metadata::of(&object) else { return Standing::Solid };
     if metadata.uid != owner.uid {
         Standing::Gone
     } else if metadata.waits_for("foregroundDeletion") {

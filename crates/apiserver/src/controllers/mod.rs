@@ -194,6 +194,16 @@ async fn create(
     }
 }
 
+/// A stored object, or nothing if it cannot be read, which is logged. Nothing may be done on account of that.
+fn read(object: &Object) -> Option<Value> {
+    object.value().inspect_err(|error| tracing::error!("{error}")).ok()
+}
+
+/// Whether an object is marked for deletion, as far as it can be read.
+fn is_deleting(object: &Object) -> bool {
+    read(object).is_some_and(|tree| tree.pointer("/metadata/deletionTimestamp").is_some())
+}
+
 /// Changes an object by a function of its newest state; that it is gone is fine.
 async fn change(
     server: &Server,
@@ -219,7 +229,11 @@ async fn change(
 async fn delete_all(server: &Server, kind: &Arc<Kind>, objects: &[Arc<Object>], who: &str) -> bool {
     let mut deleted = true;
     for object in objects {
-        let tree = object.value();
+        // What cannot be read is not deleted unseen: it may have finalizers.
+        let Some(tree) = read(object) else {
+            deleted = false;
+            continue;
+        };
         if tree.pointer("/metadata/deletionTimestamp").is_none() {
             let options = DeleteOptions {
                 uid: Some(text_at(&tree, "/metadata/uid").to_owned()),

@@ -1,7 +1,7 @@
 //! Namespaces: each active one has a default account and the CA's certificate; a terminating one is
 //! emptied, and ends when nothing is left in it.
 
-use super::{change, create, delete_all};
+use super::{change, create, delete_all, is_deleting, read};
 use crate::builtin::rules::json::text_at;
 use crate::kind::Kind;
 use crate::server::Server;
@@ -31,7 +31,7 @@ impl Namespaces {
     pub(super) fn see(&mut self, id: &CollectionId, object: &Object) {
         if id.parts() == ("", "namespaces") {
             let name = object.key.name.to_string();
-            if object.value().pointer("/metadata/deletionTimestamp").is_some() {
+            if is_deleting(object) {
                 self.fresh.remove(&name);
                 self.terminating.insert(name.clone());
                 self.due.insert(name);
@@ -88,7 +88,8 @@ fn namespace_kind(server: &Server) -> Option<Arc<Kind>> {
 async fn furnish(server: &Server, name: &str) -> bool {
     let still_active = namespace_kind(server)
         .and_then(|kind| server.store.get(&kind.collection, &Key::new("", name)))
-        .is_some_and(|o| o.value().pointer("/metadata/deletionTimestamp").is_none());
+        .and_then(|object| read(&object))
+        .is_some_and(|namespace| namespace.pointer("/metadata/deletionTimestamp").is_none());
     if !still_active {
         return true;
     }
@@ -110,7 +111,7 @@ async fn furnish(server: &Server, name: &str) -> bool {
         match server.store.get(&kind.collection, &key) {
             None => furnished &= create(server, kind, &key, object, who).await.is_ok(),
             Some(found) if plural == "configmaps" => {
-                let found = found.value();
+                let Some(found) = read(&found) else { continue };
                 let annotations = ["/data", "/metadata/annotations"];
                 if annotations.iter().all(|part| found.pointer(part) == object.pointer(part)) {
                     continue;
@@ -174,7 +175,7 @@ async fn clear(server: &Server, kind: &Arc<Kind>, namespace: &str, remaining: &m
     };
     remaining.objects.insert(resource, listing.items.len());
     for object in &listing.items {
-        let tree = object.value();
+        let Some(tree) = read(object) else { continue };
         let finalizers = tree.pointer("/metadata/finalizers").and_then(Value::as_array).into_iter().flatten();
         for finalizer in finalizers.filter_map(Value::as_str) {
             *remaining.finalizers.entry(finalizer.to_owned()).or_default() += 1;

@@ -1,7 +1,7 @@
 //! Volumes and claims in use are not deleted: they carry a finalizer that is taken away here when they
 //! are being deleted and nobody uses them.
 
-use super::{Work, change, garbage};
+use super::{Work, change, garbage, is_deleting, read};
 use crate::builtin::rules::json::text_at;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object};
@@ -27,7 +27,7 @@ impl Protection {
     pub(super) fn see(&mut self, id: &CollectionId, object: &Object) {
         match id.parts() {
             ("", "persistentvolumeclaims" | "persistentvolumes") => {
-                if object.value().pointer("/metadata/deletionTimestamp").is_some() {
+                if is_deleting(object) {
                     self.deleting.insert((id.clone(), object.key.clone()));
                 }
                 self.due = true;
@@ -50,7 +50,7 @@ impl Protection {
             let Some(object) = server.store.get(&id, &key) else { continue };
             let Some(kind) = server.registry.of_collection(&id) else { continue };
             let (finalizer, used) = if id.parts().1 == "persistentvolumes" {
-                (VOLUME, object.value().pointer("/status/phase") == Some(&"Bound".into()))
+                (VOLUME, read(&object).is_none_or(|volume| text_at(&volume, "/status/phase") == "Bound"))
             } else {
                 (CLAIM, is_used(server, &key))
             };
@@ -70,7 +70,9 @@ fn is_used(server: &Server, claim: &Key) -> bool {
     let Ok(pods) = server.store.list(&kind.collection, Some(&claim.namespace), None, None) else {
         return false;
     };
-    pods.items.iter().map(|pod| pod.value()).any(|pod| {
+    pods.items.iter().any(|pod| {
+        // A pod that cannot be read may mount it.
+        let Some(pod) = read(pod) else { return true };
         let ended = matches!(text_at(&pod, "/status/phase"), "Succeeded" | "Failed");
         let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array).into_iter().flatten();
         let mut claims = volumes.filter_map(|v| v.pointer("/persistentVolumeClaim/claimName")?.as_str());

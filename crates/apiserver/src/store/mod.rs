@@ -19,9 +19,11 @@ mod tentative;
 mod tests;
 
 pub(crate) use memory::Retention;
-pub(crate) use object::{Event, Key, Object, event_line};
+pub(crate) use object::{Event, Key, Object, Unreadable, event_line};
 pub use observe::{Change, Observer};
 
+use crate::bounds::{MARK_BYTES_MAX, OBJECT_BYTES_MAX, STORED_DEPTH_MAX, depth_within};
+use crate::status::ApiError;
 use disk::Disk;
 use memory::{Collection, Memory, State};
 use object::{Draft, Placed};
@@ -72,6 +74,21 @@ pub(crate) enum Refused {
     Changed(Option<Arc<Object>>),
     /// The write could not be made durable.
     Disk(String),
+    /// The object has more than [`OBJECT_BYTES_MAX`] bytes, or its defaults would make it so.
+    TooLarge,
+    /// The object is nested deeper than [`STORED_DEPTH_MAX`] levels, and could not be read again.
+    TooDeep,
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Changed(_) => ApiError::internal("the store changed"),
+            Refused::Disk(why) => ApiError::internal(why),
+            Refused::TooLarge => ApiError::too_large_to_store(),
+            Refused::TooDeep => ApiError::too_deep(),
+        }
+    }
 }
 
 /// What becomes of an object by a write.
@@ -253,6 +270,10 @@ impl Store {
         if self.failed() {
             return Err(Refused::Disk(self.failure()));
         }
+        // The last state of an object that goes was held against the bounds when it was stored.
+        if fate == Fate::Kept && depth_within(tree, STORED_DEPTH_MAX).is_none() {
+            return Err(Refused::TooDeep);
+        }
         let draft = Draft::of(tree).map_err(|e| Refused::Disk(e.to_string()))?;
         let mut guard = self.write();
         let state = &mut *guard;
@@ -260,6 +281,9 @@ impl Store {
         let previous = state.collections.get(id).and_then(|c| c.get(&key));
         if previous.as_ref().map(|o| o.revision) != expected {
             return Err(Refused::Changed(previous));
+        }
+        if fate == Fate::Kept && !has_room(tree, draft.len(), previous.as_deref()) {
+            return Err(Refused::TooLarge);
         }
         let revision = state.revision + 1;
         let key = previous.as_ref().map_or(key, |previous| previous.key.clone());
@@ -335,6 +359,13 @@ impl Store {
         state.compact(Retention { events_max: 0, bytes_max: 0 });
         state.compacted = state.revision;
     }
+}
+
+/// Whether an object of this many bytes may be stored. One that was stored before there was a bound may shrink.
+fn has_room(tree: &Value, bytes: usize, previous: Option<&Object>) -> bool {
+    let marked = tree.pointer("/metadata/deletionTimestamp").is_some();
+    let max = OBJECT_BYTES_MAX + if marked { MARK_BYTES_MAX } else { 0 };
+    bytes <= max || previous.is_some_and(|previous| bytes < previous.json.len())
 }
 
 /// A place in a collection's history.

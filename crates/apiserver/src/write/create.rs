@@ -1,7 +1,7 @@
 //! Creation: by POST, or by a replacement or an apply of what is not there.
 
 use super::track::{applied, manager_name, track};
-use super::{Change, Written};
+use super::{Change, Written, commit};
 use crate::admit;
 use crate::allocate;
 use crate::builtin::rules::Env;
@@ -12,7 +12,7 @@ use crate::options::WriteOptions;
 use crate::respond::Reply;
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{Fate, Key, Refused};
+use crate::store::{Key, Refused};
 use crate::strategy::{self, Part};
 use serde_json::Value;
 
@@ -122,16 +122,17 @@ async fn store_new(
         }
         return Ok(Written::DryRun(object.take()));
     }
-    match server.store.commit(&kind.collection, &key, None, &kind.stored(object), Fate::Kept) {
+    match commit(server, kind, &key, None, object, false) {
         Ok(object) => Ok(Written::Stored(object)),
         Err(Refused::Changed(found)) => {
             let mut error = ApiError::already_exists(&kind.resource(), &name);
-            if found.is_some_and(|o| o.value().pointer("/metadata/deletionTimestamp").is_some()) {
+            let found = found.map(|found| found.value()).transpose()?;
+            if found.is_some_and(|found| found.pointer("/metadata/deletionTimestamp").is_some()) {
                 error.message = format!("object is being deleted: {}", error.message);
             }
             Err(error)
         }
-        Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
+        Err(refused) => Err(refused.into()),
     }
 }
 
@@ -181,7 +182,7 @@ pub(super) async fn create_by_update(
             incoming::check_name(call, &object)?;
             incoming::place(call, &mut object, Some(call.name()))?;
             incoming::fit(&call.kind, &mut object).map_err(ApiError::bad_request)?;
-            strategy::default(&call.kind, &mut object);
+            strategy::default(&call.kind, &mut object)?;
             drop_version(&mut object);
             create_tracked(server, call, options, object).await
         }
