@@ -82,6 +82,7 @@ mod store;
 mod strategy;
 mod subresource;
 mod table;
+mod warnings;
 mod watch;
 mod write;
 

@@ -240,7 +240,11 @@ pub(crate) fn encode(accept: Accept, code: u16, value: &Value) -> Reply {
         }
         Encoding::Json => Reply::json(code, value),
         Encoding::Yaml => {
-            let text = serde_saphyr::to_string(value).unwrap_or_default();
+            let text = match serde_saphyr::to_string(value) {
+                Ok(text) => text,
+                // An answer that cannot be written is not an empty one.
+                Err(error) => return Reply::json(500, &ApiError::internal(error).to_status()),
+            };
             let mut reply = Reply::text(code, text);
             reply.content_type = "application/yaml";
             reply
