@@ -14,7 +14,7 @@ use crate::incoming;
 use crate::kind::Kind;
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{CollectionId, Key};
+use crate::store::{CollectionId, Key, Unreadable};
 use crate::strategy;
 use compiled::{admit_builtin, around_pod, stored};
 pub(crate) use compiled::{check_namespace, is_terminating};
@@ -66,16 +66,16 @@ pub(crate) async fn mutate(
         Ok(())
     };
     plugins(object)?;
-    let configurations = configurations(server, call, Stage::Mutating);
+    let configurations = configurations(server, call, Stage::Mutating)?;
     if configurations.is_empty() {
         return Ok(());
     }
     let fit = |object: &mut Value| {
         incoming::fit(&call.kind, object).map_err(ApiError::internal)?;
-        strategy::default(&call.kind, object);
+        strategy::default(&call.kind, object)?;
         Ok(())
     };
-    let asked = Asked::about(server, call, operation, dry_run, object);
+    let asked = Asked::about(server, call, operation, dry_run, object)?;
     let managers = object.pointer("/metadata/managedFields").cloned();
     let steps = Steps::new(&fit).reinvoking(&plugins);
     // Asking is rare and its state large: kept apart, it does not weigh on every write.
@@ -98,14 +98,14 @@ pub(crate) async fn mutate_sent(
     object: &mut Value,
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
-    let configurations = configurations(server, call, Stage::Mutating);
+    let configurations = configurations(server, call, Stage::Mutating)?;
     if configurations.is_empty() {
         return Ok(());
     }
     let Gvk { group, version, kind } = sent.kind();
     let schema = tables::schema_of(group, version, kind).ok_or_else(ApiError::no_such_resource)?;
     let fit = |object: &mut Value| incoming::fit_other(object, &schema).map_err(ApiError::internal);
-    let asked = Asked::about_sent(server, call, sent, dry_run, object, old);
+    let asked = Asked::about_sent(server, call, sent, dry_run, object, old)?;
     asked
         .with(server, call, async |attributes, notes| {
             let steps = Steps::new(&fit);
@@ -123,11 +123,11 @@ pub(crate) async fn validate_sent(
     object: &Value,
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
-    let configurations = configurations(server, call, Stage::Validating);
+    let configurations = configurations(server, call, Stage::Validating)?;
     if configurations.is_empty() {
         return Ok(());
     }
-    let asked = Asked::about_sent(server, call, sent, dry_run, object, old);
+    let asked = Asked::about_sent(server, call, sent, dry_run, object, old)?;
     asked
         .with(server, call, async |attributes, notes| {
             server.webhooks.validate(&configurations, attributes, Some(object), old, notes).await
@@ -144,11 +144,11 @@ pub(crate) async fn validate(
     dry_run: bool,
     (object, old): (&Value, Option<&Value>),
 ) -> Result<(), ApiError> {
-    let configurations = configurations(server, call, Stage::Validating);
+    let configurations = configurations(server, call, Stage::Validating)?;
     if configurations.is_empty() {
         return Ok(());
     }
-    let mut asked = Asked::about(server, call, operation, dry_run, object);
+    let mut asked = Asked::about(server, call, operation, dry_run, object)?;
     if !name.is_empty() {
         name.clone_into(&mut asked.name);
     }
@@ -171,11 +171,11 @@ pub(crate) async fn delete(
         return Err(ApiError::forbidden(&kind.resource(), &key.name, "this namespace may not be deleted"));
     }
     for stage in [Stage::Mutating, Stage::Validating] {
-        let configurations = configurations(server, call, stage);
+        let configurations = configurations(server, call, stage)?;
         if configurations.is_empty() {
             continue;
         }
-        let mut asked = Asked::about(server, call, Operation::Update, options.dry_run, live);
+        let mut asked = Asked::about(server, call, Operation::Update, options.dry_run, live)?;
         asked.operation = Verb::Delete;
         // A collection is deleted without a name, though object by object.
         call.name().clone_into(&mut asked.name);
@@ -218,8 +218,8 @@ fn delete_options(kind: &Kind, options: &DeleteOptions, live: &Value) -> Value {
 }
 
 /// Gives a binding the labels of its node.
-pub(crate) fn binding(server: &Server, binding: &mut Value) {
-    around_pod(server, "", |around| pod::admit_binding(binding, around));
+pub(crate) fn binding(server: &Server, binding: &mut Value) -> Result<(), Unreadable> {
+    around_pod(server, "", |around| pod::admit_binding(binding, around))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -229,7 +229,7 @@ enum Stage {
 }
 
 /// The configurations that may concern a call, in the order of their names. Mostly none, found at once.
-fn configurations(server: &Server, call: &Call, stage: Stage) -> Vec<Value> {
+fn configurations(server: &Server, call: &Call, stage: Stage) -> Result<Vec<Value>, Unreadable> {
     static MUTATING: LazyLock<CollectionId> =
         LazyLock::new(|| CollectionId::new("admissionregistration.k8s.io", "mutatingwebhookconfigurations"));
     static VALIDATING: LazyLock<CollectionId> = LazyLock::new(|| {
@@ -238,9 +238,9 @@ fn configurations(server: &Server, call: &Call, stage: Stage) -> Vec<Value> {
     let id: &CollectionId = if stage == Stage::Mutating { &MUTATING } else { &VALIDATING };
     // Webhooks have no say in their own configuration.
     if call.kind.group == "admissionregistration.k8s.io" || server.store.count(id) == 0 {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let Ok(listing) = server.store.list(id, None, None, None) else { return Vec::new() };
+    let Ok(listing) = server.store.list(id, None, None, None) else { return Ok(Vec::new()) };
     listing.items.iter().map(|object| object.value()).collect()
 }
 
@@ -257,7 +257,13 @@ struct Asked {
 }
 
 impl Asked {
-    fn about(server: &Server, call: &Call, operation: Operation, dry_run: bool, object: &Value) -> Asked {
+    fn about(
+        server: &Server,
+        call: &Call,
+        operation: Operation,
+        dry_run: bool,
+        object: &Value,
+    ) -> Result<Asked, Unreadable> {
         let (operation, options) = match operation {
             Operation::Create => (Verb::Create, "CreateOptions"),
             Operation::Update => (Verb::Update, "UpdateOptions"),
@@ -273,15 +279,15 @@ impl Asked {
         }
         let name = call.name.as_deref().unwrap_or_else(|| text_at(object, "/metadata/name")).to_owned();
         let is_namespace = call.kind.builtin().is_some() && call.kind.kind == "Namespace";
-        Asked {
+        Ok(Asked {
             sent: None,
             operation,
             namespace: if is_namespace { name.clone() } else { call.namespace().to_owned() },
             name,
-            namespace_object: namespace_object(server, call, object),
+            namespace_object: namespace_object(server, call, object)?,
             dry_run,
             options,
-        }
+        })
     }
 
     /// About what a subresource is sent: something that changes, or something that is only posted.
@@ -292,9 +298,9 @@ impl Asked {
         dry_run: bool,
         object: &Value,
         old: Option<&Value>,
-    ) -> Asked {
+    ) -> Result<Asked, Unreadable> {
         let operation = if old.is_some() { Operation::Update } else { Operation::Create };
-        Asked { sent: Some(sent), ..Asked::about(server, call, operation, dry_run, object) }
+        Ok(Asked { sent: Some(sent), ..Asked::about(server, call, operation, dry_run, object)? })
     }
 
     /// Asks, and passes on what webhooks have to say beside yes and no.
@@ -356,11 +362,11 @@ impl Asked {
 }
 
 /// The namespace that selectors of webhooks look at: a namespace is its own.
-fn namespace_object(server: &Server, call: &Call, object: &Value) -> Option<Value> {
+fn namespace_object(server: &Server, call: &Call, object: &Value) -> Result<Option<Value>, Unreadable> {
     let kind = &*call.kind;
     if kind.builtin().is_some() && kind.kind == "Namespace" {
-        return Some(object.clone());
+        return Ok(Some(object.clone()));
     }
-    let namespace = call.namespace.as_deref()?;
+    let Some(namespace) = call.namespace.as_deref() else { return Ok(None) };
     stored(server, "", "namespaces", "", namespace)
 }

@@ -8,7 +8,7 @@ use crate::builtin::rules::objects::service::allocate::{
 use crate::kind::Kind;
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::store::{Claim, CollectionId, Fate, Follower};
+use crate::store::{Claim, CollectionId, Fate, Follower, Object};
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
@@ -34,11 +34,11 @@ impl Book {
         match pages.follower.take(&server.store, usize::MAX) {
             Ok(events) => {
                 for event in events {
-                    if let Some(before) = &event.previous {
-                        pages.taken.release(&before.value());
+                    if let Some(before) = event.previous.as_deref().and_then(read) {
+                        pages.taken.release(&before);
                     }
-                    if event.fate == Fate::Kept {
-                        pages.taken.claim(&event.object.value());
+                    if let (Fate::Kept, Some(service)) = (event.fate, read(&event.object)) {
+                        pages.taken.claim(&service);
                     }
                 }
             }
@@ -48,10 +48,15 @@ impl Book {
     }
 }
 
+/// A service; nothing, and a line in the log, if it cannot be read.
+fn read(service: &Object) -> Option<Value> {
+    service.value().inspect_err(|error| tracing::error!("{error}")).ok()
+}
+
 fn open(server: &Server, id: &CollectionId) -> Pages {
     let (listing, follower) = server.store.list_and_follow(id, None);
     let mut taken = Allocations::default();
-    listing.items.iter().for_each(|service| taken.claim(&service.value()));
+    listing.items.iter().filter_map(|service| read(service)).for_each(|service| taken.claim(&service));
     Pages { follower, taken }
 }
 

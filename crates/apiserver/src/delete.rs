@@ -145,8 +145,8 @@ pub(crate) async fn delete(server: &Server, call: &Call) -> Result<Reply, ApiErr
     let now = server.clock.now();
     let marked_code = if options.accepted_code { 202 } else { 200 };
     let (object, gone, code) = match &deleted {
-        Deleted::Gone(object) => (call.kind.tree(object), true, 200),
-        Deleted::Marked(object) => (call.kind.tree(object), false, marked_code),
+        Deleted::Gone(object) => (call.kind.tree(object)?, true, 200),
+        Deleted::Marked(object) => (call.kind.tree(object)?, false, marked_code),
         Deleted::DryRun(tree, gone) => (tree.clone(), *gone, 200),
     };
     if gone && !call.kind.builtin().is_some_and(|b| b.returns_deleted) {
@@ -209,7 +209,7 @@ async fn delete_key(
         let Some(stored) = server.store.get(&kind.collection, key) else {
             return Err(ApiError::not_found(&kind.resource(), &key.name));
         };
-        let live = kind.tree(&stored);
+        let live = kind.tree(&stored)?;
         // Our own mark is no change that a precondition speaks of.
         if !marked {
             check_preconditions(kind, &live, options)?;
@@ -230,7 +230,7 @@ async fn delete_key(
                 match server.store.commit(&kind.collection, key, expected, &tree, Fate::Kept).await {
                     Ok(_) => marked = true,
                     Err(Refused::Changed(_) | Refused::Taken | Refused::Unmet) => {}
-                    Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
+                    Err(refused) => return Err(refused.into()),
                 }
                 continue;
             }
@@ -245,7 +245,7 @@ async fn delete_key(
             Ok(object) if fate == Fate::Removed => return Ok(Deleted::Gone(object)),
             Ok(object) => return Ok(Deleted::Marked(object)),
             Err(Refused::Changed(_) | Refused::Taken | Refused::Unmet) => {}
-            Err(Refused::Disk(why)) => return Err(ApiError::internal(why)),
+            Err(refused) => return Err(refused.into()),
         }
     }
 }

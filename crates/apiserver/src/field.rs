@@ -6,6 +6,21 @@
 use serde_json::Value;
 use std::fmt::{self, Write as _};
 
+/// A path is cut off here. Keys of maps can be as long as an object, and stand in the paths of all that is below them.
+const PATH_BYTES_MAX: usize = 4 << 10;
+const ELLIPSIS: &str = "...";
+
+/// Cuts off a path that is too long.
+pub(crate) fn cut(path: &mut String) {
+    if path.len() > PATH_BYTES_MAX {
+        path.truncate(path.floor_char_boundary(PATH_BYTES_MAX - ELLIPSIS.len()));
+        path.push_str(ELLIPSIS);
+    }
+}
+
+/// How many errors a refusal names. An object can have hundreds of thousands.
+pub(crate) const ERRORS_MAX: usize = 10_000;
+
 /// Where in an object a value stands: `spec.ports[0].name`, `metadata.labels[a/b]`.
 ///
 /// Cheap to extend while walking: each step is a new small value that borrows its parent.
@@ -56,6 +71,9 @@ impl<'a> Path<'a> {
         if let Some(parent) = self.parent {
             parent.write(out);
         }
+        if out.len() >= PATH_BYTES_MAX {
+            return;
+        }
         match self.step {
             Step::Root => {}
             Step::Field(name) => {
@@ -68,6 +86,7 @@ impl<'a> Path<'a> {
             Step::Index(index) => drop(write!(out, "[{index}]")),
             Step::Key(key) => drop(write!(out, "[{key}]")),
         }
+        cut(out);
     }
 }
 
@@ -266,6 +285,19 @@ mod tests {
         let labels = Path::ROOT.field("metadata");
         let labels = labels.field("labels");
         assert_eq!(labels.key("a/b").to_string(), "metadata.labels[a/b]");
+    }
+
+    #[test]
+    fn long_paths_are_cut_off() {
+        let long = "é".repeat(PATH_BYTES_MAX);
+        let spec = Path::of("spec");
+        let below = spec.key(&long);
+        let text = below.field("a").to_string();
+        assert!(
+            text.len() <= PATH_BYTES_MAX && text.starts_with("spec[é") && text.ends_with("é..."),
+            "{text}"
+        );
+        assert_eq!(text, below.to_string());
     }
 
     #[test]

@@ -16,8 +16,7 @@ use crate::status::{ApiError, Subject};
 use crate::strategy;
 use serde_json::{Map, Value};
 
-/// The largest body that is read.
-pub(crate) const BODY_MAX: usize = 3 << 20;
+pub(crate) use crate::bounds::BODY_BYTES_MAX as BODY_MAX;
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// The body of a create or replace, fitted to its kind and defaulted.
@@ -57,7 +56,7 @@ pub(crate) fn object(call: &Call, options: &WriteOptions) -> Result<Value, ApiEr
             }
         }
     }
-    strategy::default(kind, &mut decoded.value);
+    strategy::default(kind, &mut decoded.value)?;
     Ok(decoded.value)
 }
 
@@ -348,7 +347,7 @@ pub(crate) fn patched(
             }
         }
     }
-    strategy::default(kind, &mut new);
+    strategy::default(kind, &mut new)?;
     Ok(new)
 }
 
@@ -399,6 +398,10 @@ pub(crate) fn applied(call: &Call, options: &WriteOptions) -> Result<Value, ApiE
     }
     if options.field_validation == FieldValidation::Warn {
         decoded.warnings.iter().for_each(|warning| call.warn(warning.clone()));
+    }
+    // Items of keyed lists are told apart by their keys' defaults too, before anything is filled in.
+    if call.kind.custom().is_some() {
+        strategy::default_applied(&call.kind, &mut decoded.value.clone())?;
     }
     // The merge itself refuses fields that the kind does not have.
     Ok(decoded.value)

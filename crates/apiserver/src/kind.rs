@@ -1,9 +1,9 @@
 //! A served kind: one resource at one version, and all that the request handlers ask of it.
 
 use crate::builtin::rules::Rules;
-use crate::schema::{CompiledSchema, Schema, SchemaRef};
+use crate::schema::{CompiledSchema, Schema, SchemaRef, TooManyDefaults};
 use crate::status::Subject;
-use crate::store::{CollectionId, Object, Revision};
+use crate::store::{CollectionId, Object, Revision, Unreadable};
 use crate::table::Printer;
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -250,29 +250,29 @@ impl Kind {
     }
 
     /// A stored object as a tree of this version.
-    pub(crate) fn tree(&self, object: &Object) -> Value {
-        let mut value = object.value();
+    pub(crate) fn tree(&self, object: &Object) -> Result<Value, Unreadable> {
+        let mut value = object.value()?;
         if let Value::Object(tree) = &mut value {
             self.stamp(tree);
         }
         if !self.stored_as_sent(object) {
-            self.convert(&mut value);
+            self.convert(&mut value).map_err(|error| object.unreadable(error))?;
         }
-        value
+        Ok(value)
     }
 
     /// A stored object as a tree of this version, nothing filled in.
-    pub(crate) fn written_tree(&self, object: &Object) -> Value {
-        let mut value = object.value();
+    pub(crate) fn written_tree(&self, object: &Object) -> Result<Value, Unreadable> {
+        let mut value = object.value()?;
         if let Value::Object(tree) = &mut value {
             self.stamp(tree);
         }
         crate::schema::prune(&mut value, self.schema());
-        value
+        Ok(value)
     }
 
     /// Brings a tree in stored form, or one of an older schema, into the form of this version.
-    fn convert(&self, value: &mut Value) {
+    fn convert(&self, value: &mut Value) -> Result<(), TooManyDefaults> {
         match &self.nature {
             Nature::Builtin(builtin) => {
                 crate::builtin::rules::objects::event::from_core(value);
@@ -287,12 +287,13 @@ impl Kind {
                 crate::schema::apply_defaults(
                     value,
                     custom.storage_schema.as_deref().unwrap_or(&custom.schema),
-                );
+                )?;
                 if custom.storage_schema.is_some() {
                     crate::schema::prune(value, self.schema());
                 }
             }
         }
+        Ok(())
     }
 
     /// An object of another version of the same resource as one of this version.
@@ -307,7 +308,7 @@ impl Kind {
             self.stamp(tree);
         }
         if self.version != other.version || self.group != other.group {
-            self.convert(&mut value);
+            self.convert(&mut value).ok()?;
         }
         Some(value)
     }

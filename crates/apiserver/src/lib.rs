@@ -42,6 +42,7 @@ mod admit;
 mod allocate;
 mod apply;
 mod body;
+mod bounds;
 mod builder;
 mod builtin;
 mod clock;
@@ -82,6 +83,7 @@ mod store;
 mod strategy;
 mod subresource;
 mod table;
+mod warnings;
 mod watch;
 mod write;
 

@@ -7,7 +7,7 @@ use crate::kind::Kind;
 use crate::request::Query;
 use crate::selectors::{FieldFilter, FieldSelector, FieldSupport, LabelSelector};
 use crate::status::{ApiError, Subject};
-use crate::store::{Key, Object, Revision};
+use crate::store::{Key, Object, Revision, Unreadable};
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,11 +46,11 @@ impl Selection {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
-    pub(crate) fn selects(&self, kind: &Kind, object: &Object) -> bool {
-        if !self.labels.is_everything() && !self.labels.matches(object.labels()) {
-            return false;
+    pub(crate) fn selects(&self, kind: &Kind, object: &Object) -> Result<bool, Unreadable> {
+        if !self.labels.is_everything() && !self.labels.matches(object.labels()?) {
+            return Ok(false);
         }
-        self.fields.is_everything() || self.fields.selects(&kind.tree(object))
+        Ok(self.fields.is_everything() || self.fields.selects(&kind.tree(object)?))
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) async fn provided(
     let Some(object) = server.store.get(&kind.collection, &key) else {
         return Err(ApiError::not_found(&kind.resource(), &name));
     };
-    let object = kind.tree(&object);
+    let object = kind.tree(&object)?;
     Ok(provider.serve(SubresourceRequest { namespace, name, object, user, request }).await)
 }
 
@@ -106,7 +106,7 @@ pub(crate) async fn bind(server: &Server, call: &Call, pod: &str) -> Result<Repl
     if let Some(kind) = server.registry.find("", "v1", "bindings") {
         write::track_sent(server, call, &options, &kind, &mut binding);
     }
-    admit::binding(server, &mut binding);
+    admit::binding(server, &mut binding)?;
     admit::mutate_sent(server, call, Sent::Binding, options.dry_run, &mut binding, None).await?;
     admit::validate_sent(server, call, Sent::Binding, options.dry_run, &binding, None).await?;
     let Some(kind) = server.registry.find("", "v1", "pods") else { return Err(ApiError::no_such_resource()) };
@@ -143,8 +143,8 @@ async fn evict(server: &Server, call: &Call) -> Result<Reply, ApiError> {
     let env = Env { now: server.clock.now(), uid: &uid, dry_run: options.dry_run };
     for _ in 0..EVICTION_TRIES {
         let stored = read::find(server, call)?;
-        let budgets = budgets(server, call.namespace());
-        match pod::eviction::decide(&stored.value(), &budgets, &env)? {
+        let budgets = budgets(server, call.namespace())?;
+        match pod::eviction::decide(&stored.value()?, &budgets, &env)? {
             Eviction::Delete { if_unchanged } => {
                 if if_unchanged && options.version.is_none() {
                     options.version = Some(stored.revision.to_string());
@@ -190,10 +190,10 @@ async fn finish_eviction(
     Ok(Reply::json(201, &created()))
 }
 
-fn budgets(server: &Server, namespace: &str) -> Vec<Value> {
+fn budgets(server: &Server, namespace: &str) -> Result<Vec<Value>, ApiError> {
     let id = crate::store::CollectionId::new("policy", "poddisruptionbudgets");
-    let listing = server.store.list(&id, Some(namespace), None, None);
-    listing.map(|l| l.items.iter().map(|o| o.value()).collect()).unwrap_or_default()
+    let Ok(listing) = server.store.list(&id, Some(namespace), None, None) else { return Ok(Vec::new()) };
+    Ok(listing.items.iter().map(|budget| budget.value()).collect::<Result<_, _>>()?)
 }
 
 /// Stores what a budget has paid. False if somebody else changed it first.

@@ -97,8 +97,12 @@ pub(crate) fn select(server: &Server, call: &Call, options: &ListOptions) -> Res
         .map_err(|Expired { .. }| expired(options.resume.as_ref()))?;
     if !all {
         let mut candidates = items.into_iter();
-        let selected = candidates.by_ref().filter(|object| options.selection.selects(&call.kind, object));
-        items = selected.take(limit).collect();
+        let selected = candidates.by_ref().filter_map(|object| {
+            let selected =
+                options.selection.selects(&call.kind, &object).map(|selected| selected.then_some(object));
+            selected.transpose()
+        });
+        items = selected.take(limit).collect::<Result<_, _>>()?;
         rest = candidates.len();
     }
     let mut meta = ListMeta { revision, ..ListMeta::default() };

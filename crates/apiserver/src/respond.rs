@@ -101,7 +101,7 @@ pub(crate) fn object(call: &Call, code: u16, object: &Object, now: Timestamp) ->
     if plain {
         return Ok(Reply::text(code, kind.whole(&object.json)));
     }
-    tree(call, code, &kind.tree(object), now)
+    tree(call, code, &kind.tree(object)?, now)
 }
 
 /// Answers with one object that is a tree of the call's version already.
@@ -172,9 +172,9 @@ pub(crate) fn list(
     let Accept { encoding, pretty, meta_version: version, .. } = call.accept;
     let writing = Writing { kind: call.kind.clone(), shape, version, now, pretty };
     Ok(match encoding {
-        Encoding::Json => Reply::new(200, writing.body(items, meta), "application/json"),
+        Encoding::Json => Reply::new(200, writing.body(items, meta)?, "application/json"),
         Encoding::Yaml => {
-            let text = Writing { pretty: false, ..writing }.whole(items, meta);
+            let text = Writing { pretty: false, ..writing }.whole(items, meta)?;
             encode(call.accept, 200, &pieces::tree(&text))
         }
     })
@@ -208,7 +208,11 @@ fn encode_ordered(accept: Accept, code: u16, value: &Value, kind_first: bool) ->
         Encoding::Json if kind_first => Reply::json(code, value),
         Encoding::Json => Reply::text(code, value.to_string()),
         Encoding::Yaml => {
-            let text = serde_saphyr::to_string(value).unwrap_or_default();
+            let text = match serde_saphyr::to_string(value) {
+                Ok(text) => text,
+                // An answer that cannot be written is not an empty one.
+                Err(error) => return Reply::json(500, &ApiError::internal(error).to_status()),
+            };
             let mut reply = Reply::text(code, text);
             reply.content_type = "application/yaml";
             reply

@@ -60,7 +60,7 @@ pub(crate) async fn answer(server: &Server, call: &Call, method: &Method) -> Res
     let (wish, options) = match *method {
         Method::GET => {
             let object = read::find(server, call)?;
-            let tree = call.kind.tree(&object);
+            let tree = call.kind.tree(&object)?;
             refuse_scaleless(&call.kind, &tree, &paths)?;
             let scale = scale_of(&tree, &paths);
             return respond::tree(call, 200, &scale, server.clock.now());
@@ -87,7 +87,7 @@ pub(crate) async fn answer(server: &Server, call: &Call, method: &Method) -> Res
     let rescale = Rescale { server, call, options: &options, wish: &wish, paths: &paths, schema: &schema };
     let (written, _) =
         write::update(server, call, &options, Part::Other("scale"), Change::Viewed(&rescale), false).await?;
-    let scale = scale_of(&written.tree(&call.kind), &paths);
+    let scale = scale_of(&written.tree(&call.kind)?, &paths);
     respond::tree(call, 200, &scale, server.clock.now())
 }
 

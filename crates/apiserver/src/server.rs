@@ -12,6 +12,7 @@ use crate::service::body::Budget;
 use crate::store::Store;
 use crate::strategy::Leniency;
 use crate::subresource::Providers;
+use crate::warnings;
 use crate::watch::WatchDelivery;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -115,15 +116,13 @@ impl Call {
 
     /// Adds a sentence for the client to read, once.
     pub(crate) fn warn(&self, warning: impl Into<String>) {
-        let warning = warning.into();
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
+        warnings::add(&mut warnings, warning.into());
     }
 
     pub(crate) fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+        let warnings = std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+        warnings::shown(warnings)
     }
 
     /// The namespace, empty for cluster-scoped kinds.

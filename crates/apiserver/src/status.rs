@@ -1,6 +1,6 @@
 //! Refusals: the `Status` objects a client sees when a request is not carried out.
 
-use crate::field::FieldError;
+use crate::field::{ERRORS_MAX, FieldError};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -114,6 +114,7 @@ impl ApiError {
 
     /// 422 for everything wrong with an object. `subject.kind` is the kind, not the plural.
     pub(crate) fn invalid(subject: &Subject<'_>, name: &str, errors: &[FieldError]) -> Self {
+        let errors = errors.get(..ERRORS_MAX).unwrap_or(errors);
         let sentences: Vec<String> = {
             // Kubernetes drops repeated sentences but keeps their order.
             let mut seen = std::collections::HashSet::new();
@@ -154,6 +155,19 @@ impl ApiError {
     /// 413 for a body over the limit.
     pub(crate) fn too_large(message: impl Into<String>) -> Self {
         Self::plain(413, "RequestEntityTooLarge", message)
+    }
+
+    /// An object that has outgrown the store, in etcd's words and with kube-apiserver's code.
+    pub(crate) fn too_large_to_store() -> Self {
+        Self::plain(500, "", "etcdserver: request is too large")
+    }
+
+    /// 413 for an object that is nested too deeply to be stored.
+    pub(crate) fn too_deep() -> Self {
+        let max = crate::bounds::STORED_DEPTH_MAX;
+        Self::too_large(format!(
+            "Request entity too large: the object would be nested deeper than {max} levels"
+        ))
     }
 
     /// 500: a defect or a broken dependency.

@@ -14,7 +14,7 @@ use crate::builtin::rules::{Env, names};
 use crate::field::FieldError;
 use crate::kind::{Kind, Nature};
 use crate::replicas;
-use crate::schema;
+use crate::schema::{self, TooManyDefaults};
 use crate::server::Call;
 use crate::status::ApiError;
 use serde_json::Value;
@@ -54,15 +54,18 @@ fn in_stored_form<R>(kind: &Kind, object: &mut Value, with: impl FnOnce(&mut Val
 }
 
 /// Fills in what a client left out.
-pub(crate) fn default(kind: &Kind, object: &mut Value) {
+pub(crate) fn default(kind: &Kind, object: &mut Value) -> Result<(), TooManyDefaults> {
     match &kind.nature {
-        Nature::Builtin(builtin) => in_stored_form(kind, object, builtin.rules.default),
+        Nature::Builtin(builtin) => {
+            in_stored_form(kind, object, builtin.rules.default);
+            Ok(())
+        }
         Nature::Custom(_) => schema::apply_defaults(object, kind.schema()),
     }
 }
 
 /// Fills in what is left out of the outcome of a server-side apply.
-pub(crate) fn default_applied(kind: &Kind, object: &mut Value) {
+pub(crate) fn default_applied(kind: &Kind, object: &mut Value) -> Result<(), TooManyDefaults> {
     match &kind.nature {
         Nature::Builtin(_) => default(kind, object),
         Nature::Custom(_) => schema::apply_defaults_to_applied(object, kind.schema()),

@@ -12,7 +12,7 @@ use crate::read;
 use crate::respond::{Reply, order};
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{Event, Expired, Fate, Follower, Key, Object, Revision, event_line};
+use crate::store::{Event, Expired, Fate, Follower, Key, Object, Revision, Unreadable, event_line};
 use crate::table::{self, IncludeObject, TableRequest};
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -203,9 +203,8 @@ impl Watch {
                 return None;
             }
             if let Some(object) = self.initial.next() {
-                if self.selection.selects(&self.call.kind, &object) {
-                    let line = self.line("ADDED", &object);
-                    self.deliver("ADDED", &object, line).await;
+                if let Err(error) = self.begin(&object).await {
+                    self.fail(error);
                 }
                 continue;
             }
@@ -218,6 +217,21 @@ impl Watch {
                 self.wait().await;
             }
         }
+    }
+
+    /// Queues an object that was there when the watch began.
+    async fn begin(&mut self, object: &Object) -> Result<(), Unreadable> {
+        if self.selection.selects(&self.call.kind, object)? {
+            let line = self.line("ADDED", object)?;
+            self.deliver("ADDED", object, line).await;
+        }
+        Ok(())
+    }
+
+    /// Ends the watch with the reason why it cannot go on.
+    fn fail(&mut self, error: Unreadable) {
+        self.queue.push_back(error_line(&error.into()));
+        self.done = true;
     }
 
     /// Queues what the next event comes to. True if there is none. Lines are made one event at a time, when the client has
@@ -236,7 +250,9 @@ impl Watch {
         }
         let next = self.pending.next();
         if let Some(event) = &next {
-            self.consider(event).await;
+            if let Err(error) = self.consider(event).await {
+                self.fail(error);
+            }
         } else if self.bookmarks == Bookmarks::Now {
             // After the events, as it speaks of them.
             self.bookmarks = Bookmarks::Later;
@@ -273,45 +289,51 @@ impl Watch {
     }
 
     /// Queues what this watch is to see of an event.
-    async fn consider(&mut self, event: &Event) {
+    async fn consider(&mut self, event: &Event) -> Result<(), Unreadable> {
         let namespace = self.call.namespace.as_deref();
         if namespace.is_some_and(|ns| ns != &*event.object.key.namespace) {
-            return;
+            return Ok(());
         }
         let kind = self.call.kind.clone();
         if self.selection.is_everything() {
             let plain = self.call.accept.form == Form::Object && kind.stored_as_sent(&event.object);
-            let line = if plain { event.line(kind.prefix()) } else { self.line(event.kind(), &event.object) };
-            return self.deliver(event.kind(), &event.object, line).await;
+            let line =
+                if plain { event.line(kind.prefix()) } else { self.line(event.kind(), &event.object)? };
+            self.deliver(event.kind(), &event.object, line).await;
+            return Ok(());
         }
-        let before = event.previous.as_ref().is_some_and(|o| self.selection.selects(&kind, o));
-        let now = event.fate == Fate::Kept && self.selection.selects(&kind, &event.object);
+        let before = match &event.previous {
+            Some(previous) => self.selection.selects(&kind, previous)?,
+            None => false,
+        };
+        let now = event.fate == Fate::Kept && self.selection.selects(&kind, &event.object)?;
         match (before, now) {
             (false, false) => {}
             (false, true) => {
-                let line = self.line("ADDED", &event.object);
+                let line = self.line("ADDED", &event.object)?;
                 self.deliver("ADDED", &event.object, line).await;
             }
             (true, true) => {
-                let line = self.line("MODIFIED", &event.object);
+                let line = self.line("MODIFIED", &event.object)?;
                 self.deliver("MODIFIED", &event.object, line).await;
             }
             (true, false) if event.fate == Fate::Removed => {
-                let line = self.line("DELETED", &event.object);
+                let line = self.line("DELETED", &event.object)?;
                 self.deliver("DELETED", &event.object, line).await;
             }
             (true, false) => {
                 // The object as the client knew it, under the revision at which it left the selection.
                 if let Some(previous) = &event.previous {
-                    let mut tree = previous.value();
+                    let mut tree = previous.value()?;
                     tree["metadata"]["resourceVersion"] = event.revision.to_string().into();
                     let json = tree.to_string().into();
                     let left = Object::new(previous.key.clone(), event.revision, json);
-                    let line = self.line("DELETED", &left);
+                    let line = self.line("DELETED", &left)?;
                     self.deliver("DELETED", &left, line).await;
                 }
             }
         }
+        Ok(())
     }
 
     async fn deliver(&mut self, kind: &'static str, object: &Object, line: Bytes) {
@@ -343,19 +365,19 @@ impl Watch {
     }
 
     /// An event in the form the client wants.
-    fn line(&mut self, event: &str, object: &Object) -> Bytes {
+    fn line(&mut self, event: &str, object: &Object) -> Result<Bytes, Unreadable> {
         let kind = self.call.kind.clone();
         let shown = match self.call.accept.form {
             Form::Object if kind.stored_as_sent(object) => {
-                return event_line(event, kind.prefix(), &object.json);
+                return Ok(event_line(event, kind.prefix(), &object.json));
             }
-            Form::Object => kind.tree(object),
+            Form::Object => kind.tree(object)?,
             Form::Metadata | Form::MetadataList => {
-                table::partial_object_metadata(&kind.tree(object), self.call.accept.meta_version)
+                table::partial_object_metadata(&kind.tree(object)?, self.call.accept.meta_version)
             }
-            Form::Table => self.table(&kind, &kind.tree(object)),
+            Form::Table => self.table(&kind, &kind.tree(object)?),
         };
-        format!("{{\"type\":\"{event}\",\"object\":{}}}\n", self.text(&shown)).into()
+        Ok(format!("{{\"type\":\"{event}\",\"object\":{}}}\n", self.text(&shown)).into())
     }
 
     /// The text of an object; those of custom kinds are written in the order of their keys, as in Kubernetes.

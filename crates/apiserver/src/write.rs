@@ -28,11 +28,10 @@ use crate::options::WriteOptions;
 use crate::respond::{self, Reply};
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{Fate, Key, Object, Refused};
+use crate::store::{Fate, Key, Object, Refused, Require, Revision, Unreadable};
 use crate::strategy::{self, Part};
 use create::create_by_update;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::sync::Arc;
 use track::{applied, track};
 
@@ -57,7 +56,7 @@ impl Written {
             Written::Stored(object) => {
                 if call.kind.custom().is_some_and(|custom| custom.storage_schema.is_some()) {
                     // A write in a version that is not stored is answered without that version's defaults.
-                    return respond::tree(call, code, &call.kind.written_tree(object), server.clock.now());
+                    return respond::tree(call, code, &call.kind.written_tree(object)?, server.clock.now());
                 }
                 respond::object(call, code, object, server.clock.now())
             }
@@ -68,10 +67,10 @@ impl Written {
     }
 
     /// The object as a tree.
-    pub(crate) fn tree(&self, kind: &Kind) -> Value {
+    pub(crate) fn tree(&self, kind: &Kind) -> Result<Value, Unreadable> {
         match self {
             Written::Stored(object) => kind.tree(object),
-            Written::DryRun(tree) | Written::Removed(tree) => tree.clone(),
+            Written::DryRun(tree) | Written::Removed(tree) => Ok(tree.clone()),
         }
     }
 }
@@ -154,7 +153,7 @@ pub(crate) async fn update(
             }
             return create_by_update(server, call, options, change).await.map(|written| (written, true));
         };
-        let live = kind.tree(&stored);
+        let live = kind.tree(&stored)?;
         let (mut new, insisted) = propose(server, call, options, part, &change, &live).await?;
         incoming::place(call, &mut new, Some(call.name()))?;
         incoming::dedup_owners(call, &mut new);
@@ -217,7 +216,7 @@ async fn propose(
             let mut new = applied(server, call, options, part, Some(live), wanted, *force)?;
             incoming::check_patched_name(call, &new)?;
             incoming::fit(kind, &mut new).map_err(ApiError::bad_request)?;
-            strategy::default_applied(kind, &mut new);
+            strategy::default_applied(kind, &mut new)?;
             return Ok((new, !given.is_empty()));
         }
     };
@@ -347,17 +346,47 @@ async fn finish(
     }
     // A write that takes away the last thing that held a deleted object removes it. The answer is the object
     // as written, while watches show it as it was last stored.
-    let (tree, fate) = if crate::delete::is_complete(kind, &new) {
-        (Cow::Owned(stored.value()), Fate::Removed)
-    } else {
-        (kind.stored(&new), Fate::Kept)
-    };
     let expected = Some(stored.revision);
-    match server.store.commit(&kind.collection, &stored.key, expected, &tree, fate).await {
-        Ok(_) if fate == Fate::Removed => Ok(Finished::Written(Written::Removed(new))),
-        Ok(object) => Ok(Finished::Written(Written::Stored(object))),
+    if crate::delete::is_complete(kind, &new) {
+        let last = stored.value()?;
+        let removed =
+            server.store.commit(&kind.collection, &stored.key, expected, &last, Fate::Removed).await;
+        return finished(removed.map(|_| Written::Removed(new)));
+    }
+    let keeps_managers = matches!(change, Change::Apply { .. });
+    let stored = commit(server, kind, &stored.key, expected, &mut new, keeps_managers, &[]).await;
+    finished(stored.map(Written::Stored))
+}
+
+/// What a commit comes to for a write that can begin again.
+fn finished(committed: Result<Written, Refused>) -> Result<Finished, ApiError> {
+    match committed {
+        Ok(written) => Ok(Finished::Written(written)),
         Err(Refused::Changed(_)) => Ok(Finished::Changed),
         Err(Refused::Taken | Refused::Unmet) => Ok(Finished::Taken),
-        Err(Refused::Disk(why)) => Err(ApiError::internal(why)),
+        Err(refused) => Err(refused.into()),
+    }
+}
+
+/// Commits a state. One that is too large is stored without its managers, if that helps and it is not them that the write is
+/// about.
+async fn commit(
+    server: &Server,
+    kind: &Kind,
+    key: &Key,
+    expected: Option<Revision>,
+    object: &mut Value,
+    keeps_managers: bool,
+    requires: &[Require<'_>],
+) -> Result<Arc<Object>, Refused> {
+    let id = &kind.collection;
+    let first = server.store.commit_if(id, key, expected, &kind.stored(object), Fate::Kept, requires).await;
+    let Err(Refused::TooLarge) = first else { return first };
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| !keeps_managers);
+    match metadata.and_then(|metadata| metadata.remove("managedFields")) {
+        Some(_) => {
+            server.store.commit_if(id, key, expected, &kind.stored(object), Fate::Kept, requires).await
+        }
+        None => Err(Refused::TooLarge),
     }
 }

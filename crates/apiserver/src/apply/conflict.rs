@@ -3,7 +3,7 @@
 use super::managers::{Identity, Operation};
 use super::path::Element;
 use super::set::FieldSet;
-use crate::field::go_quote;
+use crate::field::{ERRORS_MAX, go_quote};
 use crate::gotext;
 use crate::status::ApiError;
 use serde_json::{Map, Value, json};
@@ -13,56 +13,64 @@ use std::fmt::Write as _;
 #[derive(Debug)]
 pub(crate) struct Conflicts {
     /// By manager, in the order in which they are told.
-    by_manager: Vec<(Identity, Vec<Vec<Element>>)>,
+    by_manager: Vec<(Identity, FieldSet)>,
 }
 
 impl Conflicts {
-    pub(super) fn new(mut sets: Vec<(Identity, FieldSet)>) -> Self {
-        sets.sort_by_cached_key(|(identity, _)| identity.order_key());
-        Conflicts { by_manager: sets.into_iter().map(|(identity, set)| (identity, set.paths())).collect() }
+    pub(super) fn new(mut by_manager: Vec<(Identity, FieldSet)>) -> Self {
+        by_manager.sort_by_cached_key(|(identity, _)| identity.order_key());
+        Conflicts { by_manager }
     }
 
     /// The conflicts over other fields than these; none if there are no others.
     pub(super) fn outside(mut self, allowed: &FieldSet) -> Option<Self> {
-        for (_, paths) in &mut self.by_manager {
-            paths.retain(|path| !allowed.has(path));
+        for (_, fields) in &mut self.by_manager {
+            *fields = std::mem::take(fields).difference(allowed);
         }
-        self.by_manager.retain(|(_, paths)| !paths.is_empty());
+        self.by_manager.retain(|(_, fields)| !fields.is_empty());
         if self.by_manager.is_empty() { None } else { Some(self) }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (&Identity, &Vec<Element>)> {
-        self.by_manager.iter().flat_map(|(identity, paths)| paths.iter().map(move |path| (identity, path)))
     }
 
     /// The 409 that tells a client what it would take from whom.
     pub(super) fn to_api_error(&self) -> ApiError {
-        let causes: Vec<Value> = self
+        let mut left = ERRORS_MAX;
+        let named: Vec<(String, Vec<String>)> = self
+            .by_manager
             .iter()
-            .map(|(identity, path)| {
-                let message = format!("conflict with {}", describe(identity));
-                json!({"reason": "FieldManagerConflict", "message": message, "field": render(path)})
+            .map(|(identity, fields)| {
+                let paths = fields.paths(left, render);
+                left -= paths.len();
+                (describe(identity), paths)
+            })
+            .collect();
+        let causes: Vec<Value> = named
+            .iter()
+            .flat_map(|(manager, paths)| paths.iter().map(move |path| (manager, path)))
+            .map(|(manager, path)| {
+                let message = format!("conflict with {manager}");
+                json!({"reason": "FieldManagerConflict", "message": message, "field": path})
             })
             .collect();
         let mut details = Map::new();
         details.insert("causes".to_owned(), Value::Array(causes));
-        let mut error = ApiError::plain(409, "Conflict", self.message());
+        let mut error = ApiError::plain(409, "Conflict", self.message(&named));
         error.details = Some(Box::new(details));
         error
     }
 
-    fn message(&self) -> String {
-        let mut all = self.iter();
-        if let (Some((identity, path)), None) = (all.next(), all.next()) {
-            let (manager, path) = (describe(identity), render(path));
+    fn message(&self, named: &[(String, Vec<String>)]) -> String {
+        if let [(manager, paths)] = named
+            && let [path] = paths.as_slice()
+        {
             return format!("Apply failed with 1 conflict: conflict with {manager}: {path}");
         }
         let mut lines = Vec::new();
-        for (identity, paths) in &self.by_manager {
-            lines.push(format!("conflicts with {}:", describe(identity)));
-            lines.extend(paths.iter().map(|path| format!("- {}", render(path))));
+        for (manager, paths) in named {
+            lines.push(format!("conflicts with {manager}:"));
+            lines.extend(paths.iter().map(|path| format!("- {path}")));
         }
-        format!("Apply failed with {} conflicts: {}", self.iter().count(), lines.join("\n"))
+        let count: usize = self.by_manager.iter().map(|(_, fields)| fields.len()).sum();
+        format!("Apply failed with {count} conflicts: {}", lines.join("\n"))
     }
 }
 
@@ -78,8 +86,6 @@ fn describe(identity: &Identity) -> String {
     out
 }
 
-fn render(path: &[Element]) -> String {
-    path.iter()
-        .map(|element| element.render(|number| gotext::go_float(number.as_f64().unwrap_or_default())))
-        .collect()
+fn render(element: &Element) -> String {
+    element.render(|number| gotext::go_float(number.as_f64().unwrap_or_default()))
 }

@@ -13,17 +13,22 @@ use super::node::Node;
 use super::path::equal;
 use super::prune::prune;
 use super::set::FieldSet;
+use crate::schema::SchemaRef;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Fits all entries to the schema of today. Entries in a version that is served no more are dropped.
 fn fit_managers(managers: &mut Managers, live: &Value, target: &Target<'_>) {
+    // However many managers share a version, the object is converted to it once.
+    let mut schemas: BTreeMap<String, Option<SchemaRef>> = BTreeMap::new();
     managers.list.retain_mut(|manager| {
         let fitted = if manager.api_version == target.api_version {
             fit(&manager.fields, false, Node::root(target.schema))
         } else {
-            let Some((_, schema)) = (target.convert)(live, &manager.api_version) else { return false };
-            fit(&manager.fields, false, Node::root(&schema))
+            let version = &manager.api_version;
+            let convert = || (target.convert)(live, version).map(|(_, schema)| schema);
+            let Some(schema) = schemas.entry(version.clone()).or_insert_with(convert) else { return false };
+            fit(&manager.fields, false, Node::root(schema))
         };
         if let Fitted::Changed(fields) = fitted {
             manager.fields = fields;

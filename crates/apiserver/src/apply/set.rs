@@ -1,6 +1,7 @@
 //! Sets of fields, and their form in `fieldsV1`.
 
 use super::path::{Element, ElementError};
+use crate::field::cut;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
 
@@ -187,23 +188,33 @@ impl FieldSet {
         })
     }
 
-    /// The paths of all members: those at one level before those below it, as conflicts are listed.
-    pub(super) fn paths(&self) -> Vec<Vec<Element>> {
-        fn collect(set: &FieldSet, prefix: &mut Vec<Element>, out: &mut Vec<Vec<Element>>) {
-            for node in set.nodes.iter().filter(|node| node.member) {
-                let mut path = prefix.clone();
-                path.push(node.element.clone());
-                out.push(path);
-            }
-            for node in &set.nodes {
-                prefix.push(node.element.clone());
-                collect(&node.below, prefix, out);
-                prefix.pop();
-            }
-        }
+    /// How many members there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.iter().map(|node| usize::from(node.member) + node.below.len()).sum()
+    }
+
+    /// The paths of the first `max` members as text: those at one level before those below it, as conflicts are listed.
+    /// Long paths are cut off.
+    pub(super) fn paths(&self, max: usize, render: fn(&Element) -> String) -> Vec<String> {
         let mut out = Vec::new();
-        collect(self, &mut Vec::new(), &mut out);
+        self.collect_paths("", max, render, &mut out);
         out
+    }
+
+    fn collect_paths(&self, prefix: &str, max: usize, render: fn(&Element) -> String, out: &mut Vec<String>) {
+        let path = |node: &FieldNode| {
+            let mut path = format!("{prefix}{}", render(&node.element));
+            cut(&mut path);
+            path
+        };
+        let members = self.nodes.iter().filter(|node| node.member);
+        out.extend(members.take(max.saturating_sub(out.len())).map(path));
+        for node in self.nodes.iter().filter(|node| !node.below.is_empty()) {
+            if out.len() >= max {
+                return;
+            }
+            node.below.collect_paths(&path(node), max, render, out);
+        }
     }
 
     /// Reads `fieldsV1`.

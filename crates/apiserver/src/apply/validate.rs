@@ -53,7 +53,13 @@ pub(super) fn validate(value: &Value, node: Node<'_>, duplicates: Duplicates) ->
     if wrong.is_empty() { Ok(()) } else { Err(Mismatch(wrong)) }
 }
 
+/// How many mistakes are told.
+const WRONG_MAX: usize = 1_000;
+
 fn check(value: &Value, node: Node<'_>, duplicates: Duplicates, wrong: &mut Vec<Wrong>) {
+    if wrong.len() >= WRONG_MAX {
+        return;
+    }
     let here = |what: String| Wrong { path: String::new(), what };
     match (node.form(value), value) {
         (Form::Scalar, _) => wrong.extend(check_scalar(value, node.scalar()).map(here)),
@@ -118,7 +124,7 @@ fn check_items(items: &[Value], node: Node<'_>, duplicates: Duplicates, wrong: &
         prefix(wrong, before, || step_text(node, item, i));
         if let Some(element) = element {
             let text = element.to_string();
-            if !seen.insert(element) {
+            if !seen.insert(element) && wrong.len() < WRONG_MAX {
                 let what = format!("duplicate entries for key {text}");
                 wrong.insert(before, Wrong { path: String::new(), what });
             }
@@ -136,6 +142,7 @@ fn prefix(wrong: &mut [Wrong], from: usize, text: impl FnOnce() -> String) {
         let text = text();
         for wrong in &mut wrong[from..] {
             wrong.path.insert_str(0, &text);
+            crate::field::cut(&mut wrong.path);
         }
     }
 }

@@ -5,7 +5,7 @@ mod kinds;
 
 use super::engine::{Controller, Shared};
 use super::queue::{Outcome, Queue};
-use super::{change, delete_all, garbage};
+use super::{change, delete_all, garbage, read};
 use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::objects::crd::{self, CLEANUP, names};
 use crate::kind::Kind;
@@ -84,7 +84,7 @@ fn is_definition(id: &CollectionId) -> bool {
 impl Definitions {
     fn learn(&mut self, object: &Arc<Object>) {
         let name = object.key.name.to_string();
-        let head: Head = serde_json::from_slice(&object.json).unwrap_or_default();
+        let Ok(head) = object.read::<Head>().inspect_err(|error| tracing::error!("{error}")) else { return };
         self.forget_names(&name);
         let id = CollectionId::new(&head.spec.group, &head.spec.names.plural);
         if head.metadata.deletion_timestamp.is_some() {
@@ -176,7 +176,7 @@ async fn settle(server: &Server, shared: &Shared<Definitions>, name: &str, objec
     let Some(kind) = server.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions") else {
         return true;
     };
-    let definition = object.value();
+    let Some(definition) = read(object) else { return true };
     let deleting = definition.pointer("/metadata/deletionTimestamp").is_some();
     let now = server.timestamp();
     let status = if deleting { None } else { shared.lock().settle_names(name, &definition, &now) };

@@ -2,6 +2,7 @@
 
 use super::engine::{Controller, Shared};
 use super::queue::{Outcome, Queue};
+use super::read;
 use crate::server::Server;
 use crate::store::{CollectionId, Fate, Key, Object, Refused};
 use futures::FutureExt as _;
@@ -87,7 +88,7 @@ impl Controller for Expiry {
                 return Outcome::Done;
             }
             // Nobody is asked: what is only kept for a time was never promised to stay.
-            let last = object.value();
+            let Some(last) = read(&object) else { return Outcome::Done };
             match server.store.commit(&EVENTS, &key, Some(object.revision), &last, Fate::Removed).await {
                 Ok(_) | Err(Refused::Changed(None)) => Outcome::Done,
                 Err(_) => Outcome::Failed,

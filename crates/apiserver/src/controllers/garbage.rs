@@ -74,7 +74,7 @@ impl Controller for Garbage {
 async fn release_owner(server: &Server, shared: &Shared<Garbage>, (id, key): &Place) -> bool {
     let Some(object) = server.store.get(id, key) else { return true };
     let Some(kind) = server.registry.of_collection(id) else { return true };
-    let metadata = Metadata::of(&object);
+    let Some(metadata) = Metadata::of(&object) else { return true };
     let finalizer = if metadata.waits_for(ORPHAN) {
         let dependents = shared.lock().graph.dependents(&metadata.uid);
         let uids = HashSet::from([metadata.uid]);
@@ -145,7 +145,7 @@ async fn collect(server: &Server, shared: &Shared<Garbage>, place: &Place) -> bo
     let (id, key) = place;
     let Some(object) = server.store.get(id, key) else { return true };
     let Some(kind) = server.registry.of_collection(id) else { return true };
-    let metadata = Metadata::of(&object);
+    let Some(metadata) = Metadata::of(&object) else { return true };
     if metadata.owner_references.is_empty() {
         return true;
     }
@@ -210,7 +210,7 @@ fn standing(server: &Server, kind: Option<&Kind>, owner: &Owner, dependent: &Key
     let Some(object) = server.store.get(&kind.collection, &Key::new(namespace, &owner.name)) else {
         return Standing::Gone;
     };
-    let metadata = Metadata::of(&object);
+    let Some(metadata) = Metadata::of(&object) else { return Standing::Solid };
     if metadata.uid != owner.uid {
         Standing::Gone
     } else if metadata.waits_for(FOREGROUND) {

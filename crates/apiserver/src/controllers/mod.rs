@@ -104,6 +104,16 @@ async fn create(
     }
 }
 
+/// A stored object, or nothing if it cannot be read, which is logged. Nothing may be done on account of that.
+fn read(object: &Object) -> Option<Value> {
+    object.value().inspect_err(|error| tracing::error!("{error}")).ok()
+}
+
+/// Whether an object is marked for deletion, as far as it can be read.
+fn is_deleting(object: &Object) -> bool {
+    read(object).is_some_and(|tree| tree.pointer("/metadata/deletionTimestamp").is_some())
+}
+
 /// Changes an object by a function of its newest state; that it is gone is fine.
 async fn change(
     server: &Server,
@@ -136,7 +146,8 @@ async fn delete_all(server: &Server, kind: &Arc<Kind>, objects: &[Arc<Object>], 
 }
 
 async fn delete_one(server: &Server, kind: &Arc<Kind>, object: &Arc<Object>, who: &str) -> bool {
-    let tree = object.value();
+    // What cannot be read is not deleted unseen: it may have finalizers.
+    let Some(tree) = read(object) else { return false };
     if tree.pointer("/metadata/deletionTimestamp").is_some() {
         return true;
     }

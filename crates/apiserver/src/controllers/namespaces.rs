@@ -3,7 +3,7 @@
 
 use super::engine::{Controller, Shared};
 use super::queue::{Outcome, Queue};
-use super::{change, create, delete_all};
+use super::{change, create, delete_all, is_deleting, read};
 use crate::builtin::rules::json::text_at;
 use crate::kind::Kind;
 use crate::server::Server;
@@ -42,7 +42,7 @@ impl Controller for Namespaces {
         let namespace = &*object.key.namespace;
         if id.parts() == ("", "namespaces") {
             let name = object.key.name.to_string();
-            if object.value().pointer("/metadata/deletionTimestamp").is_some() {
+            if is_deleting(object) {
                 self.queue.forget(&Task::Furnish(name.clone()));
                 self.terminating.insert(name.clone());
                 self.queue.mark(Task::Empty(name));
@@ -99,7 +99,8 @@ fn namespace_kind(server: &Server) -> Option<Arc<Kind>> {
 async fn furnish(server: &Server, name: &str) -> bool {
     let still_active = namespace_kind(server)
         .and_then(|kind| server.store.get(&kind.collection, &Key::new("", name)))
-        .is_some_and(|o| o.value().pointer("/metadata/deletionTimestamp").is_none());
+        .and_then(|object| read(&object))
+        .is_some_and(|namespace| namespace.pointer("/metadata/deletionTimestamp").is_none());
     if !still_active {
         return true;
     }
@@ -121,7 +122,7 @@ async fn furnish(server: &Server, name: &str) -> bool {
         match server.store.get(&kind.collection, &key) {
             None => furnished &= create(server, kind, &key, object, who).await.is_ok(),
             Some(found) if plural == "configmaps" => {
-                let found = found.value();
+                let Some(found) = read(&found) else { continue };
                 let annotations = ["/data", "/metadata/annotations"];
                 if annotations.iter().all(|part| found.pointer(part) == object.pointer(part)) {
                     continue;
@@ -193,7 +194,7 @@ async fn clear(server: &Server, kind: &Arc<Kind>, namespace: &str, remaining: &m
     };
     remaining.objects.insert(resource, listing.items.len());
     for object in &listing.items {
-        let tree = object.value();
+        let Some(tree) = read(object) else { continue };
         let finalizers = tree.pointer("/metadata/finalizers").and_then(Value::as_array).into_iter().flatten();
         for finalizer in finalizers.filter_map(Value::as_str) {
             *remaining.finalizers.entry(finalizer.to_owned()).or_default() += 1;

@@ -3,7 +3,7 @@
 
 use super::engine::{Controller, Shared};
 use super::queue::{Outcome, Queue};
-use super::{Place, change, garbage};
+use super::{Place, change, garbage, is_deleting, read};
 use crate::builtin::rules::json::text_at;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object};
@@ -39,9 +39,7 @@ impl Controller for Protection {
 
     fn see(&mut self, _: &Server, id: &CollectionId, object: &Arc<Object>) {
         match id.parts() {
-            ("", "persistentvolumeclaims" | "persistentvolumes")
-                if object.value().pointer("/metadata/deletionTimestamp").is_some() =>
-            {
+            ("", "persistentvolumeclaims" | "persistentvolumes") if is_deleting(object) => {
                 let place = (id.clone(), object.key.clone());
                 self.deleting.insert(place.clone());
                 self.queue.mark(place);
@@ -75,7 +73,8 @@ async fn release(server: &Server, (id, key): &Place) -> bool {
     let Some(object) = server.store.get(id, key) else { return true };
     let Some(kind) = server.registry.of_collection(id) else { return true };
     let (finalizer, used) = if id.parts().1 == "persistentvolumes" {
-        (VOLUME, object.value().pointer("/status/phase") == Some(&"Bound".into()))
+        let Some(volume) = read(&object) else { return true };
+        (VOLUME, text_at(&volume, "/status/phase") == "Bound")
     } else {
         (CLAIM, is_used(server, key))
     };
@@ -93,7 +92,9 @@ fn is_used(server: &Server, claim: &Key) -> bool {
     let Ok(pods) = server.store.list(&kind.collection, Some(&claim.namespace), None, None) else {
         return false;
     };
-    pods.items.iter().map(|pod| pod.value()).any(|pod| {
+    pods.items.iter().any(|pod| {
+        // A pod that cannot be read may mount it.
+        let Some(pod) = read(pod) else { return true };
         let ended = matches!(text_at(&pod, "/status/phase"), "Succeeded" | "Failed");
         let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array).into_iter().flatten();
         let mut claims = volumes.filter_map(|v| v.pointer("/persistentVolumeClaim/claimName")?.as_str());

@@ -1,7 +1,7 @@
 //! JSON, read as Go reads it.
 
 use super::scan::{Scan, scan};
-use super::{Decoded, Unreadable};
+use super::{Decoded, MAX_DEPTH, Unreadable};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
@@ -47,7 +47,7 @@ pub(super) fn parse_plain(body: &[u8]) -> Option<Value> {
 fn read(text: &str) -> Result<(Value, bool), serde_json::Error> {
     let repeated = Cell::new(false);
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Tree { repeated: &repeated }.deserialize(&mut deserializer)?;
+    let value = Tree { repeated: &repeated, depth_left: MAX_DEPTH }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok((value, repeated.get()))
 }
@@ -67,8 +67,19 @@ fn without_lone_surrogates<'t>(text: &'t str, found: &Scan) -> Cow<'t, str> {
 }
 
 /// Builds a [`Value`], noting repeated fields; the last one wins.
+#[derive(Clone, Copy)]
 struct Tree<'r> {
     repeated: &'r Cell<bool>,
+    /// How many more levels there may be.
+    depth_left: usize,
+}
+
+impl Tree<'_> {
+    /// What builds the values one level down.
+    fn below<E: serde::de::Error>(&self) -> Result<Self, E> {
+        let too_deep = || E::custom("exceeded max depth");
+        Ok(Tree { depth_left: self.depth_left.checked_sub(1).ok_or_else(too_deep)?, ..*self })
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Tree<'_> {
@@ -116,7 +127,8 @@ impl<'de> Visitor<'de> for Tree<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut out = Vec::new();
-        while let Some(item) = items.next_element_seed(Tree { repeated: self.repeated })? {
+        let below: Self = self.below()?;
+        while let Some(item) = items.next_element_seed(below)? {
             out.push(item);
         }
         Ok(Value::Array(out))
@@ -124,8 +136,9 @@ impl<'de> Visitor<'de> for Tree<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut out = Map::new();
+        let below: Self = self.below()?;
         while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(Tree { repeated: self.repeated })?;
+            let value = entries.next_value_seed(below)?;
             if out.insert(key, value).is_some() {
                 self.repeated.set(true);
             }

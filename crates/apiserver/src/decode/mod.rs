@@ -22,7 +22,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 /// How deep objects may be nested.
-pub(crate) const MAX_DEPTH: usize = 120;
+pub(crate) use crate::bounds::BODY_DEPTH_MAX as MAX_DEPTH;
 
 /// A form of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

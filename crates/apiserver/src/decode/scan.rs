@@ -4,6 +4,9 @@ use super::MAX_DEPTH;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+/// As many repeated fields are reported as kube-apiserver reports. Each is named with its whole path.
+const DUPLICATES_MAX: usize = 100;
+
 /// What was found in JSON that is well formed.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Scan {
@@ -102,8 +105,12 @@ impl Scanner<'_> {
                 self.path.push('.');
             }
             self.path.push_str(&key);
-            if !seen.insert(key) && !self.found.duplicates.contains(&self.path) {
-                self.found.duplicates.push(self.path.clone());
+            if !seen.insert(key) && self.found.duplicates.len() < DUPLICATES_MAX {
+                let mut path = self.path.clone();
+                crate::field::cut(&mut path);
+                if !self.found.duplicates.contains(&path) {
+                    self.found.duplicates.push(path);
+                }
             }
             self.skip_space();
             match self.next()? {

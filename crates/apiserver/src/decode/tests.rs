@@ -139,7 +139,10 @@ fn repeated_fields_are_named_once_each_in_order() {
 #[test]
 fn depth_is_limited() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    assert!(parse(nested(MAX_DEPTH).as_bytes(), Encoding::Json).is_ok());
+    for encoding in [Encoding::Json, Encoding::Yaml] {
+        assert!(parse(nested(MAX_DEPTH).as_bytes(), encoding).is_ok());
+        assert!(parse(nested(MAX_DEPTH + 1).as_bytes(), encoding).is_err(), "{encoding:?}");
+    }
     let deep = |encoding| parse(nested(100_000).as_bytes(), encoding).unwrap_err();
     let text = "couldn't get version/kind; json parse error: invalid character '[' exceeded max depth";
     assert_eq!(deep(Encoding::Json), Unreadable::Syntax(text.to_owned()));
@@ -220,4 +223,86 @@ fn aliases_cannot_blow_up() {
     }
     let error = parse(body.as_bytes(), Encoding::Yaml).unwrap_err();
     assert_eq!(error, Unreadable::Syntax("yaml: document contains excessive aliasing".to_owned()));
+}
+
+fn excessive(body: &str) {
+    let error = parse(body.as_bytes(), Encoding::Yaml).err();
+    assert_eq!(error, Some(Unreadable::Syntax("yaml: document contains excessive aliasing".to_owned())));
+}
+
+#[test]
+fn aliases_of_long_values_cannot_blow_up() {
+    let long = "x".repeat(1 << 20);
+    let aliases = vec!["*a"; 20_000].join(",");
+    excessive(&format!("a: &a {long}\nb: [{aliases}]\n"));
+    excessive(&format!("a: &a \"{long}\"\nb: [{aliases}]\n"));
+    // Keys, and values of keys.
+    let keys: String = (0..20_000).map(|_| "  ? *a\n  : 1\n").collect();
+    excessive(&format!("a: &a {long}\nb:\n{keys}"));
+    excessive(&format!("? &a {long}\n: 1\nb: [{aliases}]\n"));
+    let merges = vec!["*a"; 20_000].join(",");
+    excessive(&format!("a: &a {{x: {long}}}\nb:\n  <<: [{merges}]\n"));
+    // A few are what aliases are for.
+    let short = "x".repeat(100);
+    assert!(parse(format!("a: &a {short}\nb: [{aliases}]\n").as_bytes(), Encoding::Yaml).is_ok());
+}
+
+#[test]
+fn anchors_within_anchors_cannot_blow_up() {
+    let long = vec!["{a: 1}"; 20_000].join(",");
+    let open = (0..100).map(|at| format!("&a{at} [")).collect::<Vec<_>>().concat();
+    excessive(&format!("{open}{long}{}", "]".repeat(100)));
+}
+
+#[test]
+fn aliases_cannot_nest_deeper_than_bodies_may() {
+    let mut body = format!("a0: &a0 {}{}\n", "[".repeat(50), "]".repeat(50));
+    for level in 1..40 {
+        writeln!(body, "a{level}: &a{level} {}*a{}{}", "[".repeat(50), level - 1, "]".repeat(50)).unwrap();
+    }
+    let error = parse(body.as_bytes(), Encoding::Yaml).unwrap_err();
+    assert_eq!(error, Unreadable::Syntax(format!("yaml: exceeded max depth of {MAX_DEPTH}")));
+    let (open, close) = ("[".repeat(MAX_DEPTH - 52), "]".repeat(MAX_DEPTH - 52));
+    let fits = format!("a0: &a0 {}{}\nb: {open}*a0{close}\n", "[".repeat(51), "]".repeat(51));
+    assert!(parse(fits.as_bytes(), Encoding::Yaml).is_ok());
+}
+
+#[test]
+fn long_and_deep_yaml_is_read_or_refused_in_linear_time() {
+    let start = std::time::Instant::now();
+    let long = 1 << 20;
+    for piece in [
+        "[",
+        "{",
+        "- ",
+        "? ",
+        "a: ",
+        "&a ",
+        "!",
+        "!!a ",
+        "*a ",
+        "#",
+        "\"",
+        "'",
+        "|\n",
+        ">\n",
+        "%TAG ! !\n",
+        "---\n",
+        "x",
+        "\\",
+        "\u{feff}",
+        "&a [",
+        "<<: ",
+        "{? ",
+        "[[],",
+        "a:\n ",
+        "- - ",
+        "\t",
+        ", ",
+        "[a: ",
+    ] {
+        let _ = parse(piece.repeat(long / piece.len()).as_bytes(), Encoding::Yaml);
+    }
+    // Far more than is needed even unoptimised, and far less than what is quadratic takes.
+    assert!(start.elapsed() < std::time::Duration::from_secs(100), "{:?}", start.elapsed());
 }

@@ -4,14 +4,16 @@
 //! text. Only the first document of a stream is read.
 
 use super::{Decoded, MAX_DEPTH, Unreadable};
+use crate::bounds::BODY_BYTES_MAX;
 use crate::field::go_quote;
 use base64::Engine as _;
 use serde_json::{Map, Value};
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Tag};
 use std::collections::HashMap;
 
-/// How many values aliases may stand for in all; a few lines of YAML can ask for billions.
-const ALIASED_MAX: usize = 100_000;
+/// How many bytes of JSON anchors may hold, and aliases may stand for, together. A few lines of YAML can ask for billions, and
+/// no object of more than a body's length can be stored.
+const EXPANDED_BYTES_MAX: usize = BODY_BYTES_MAX;
 
 /// Reads a body.
 pub(super) fn parse(body: &[u8]) -> Result<Decoded, Unreadable> {
@@ -23,7 +25,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Decoded, Unreadable> {
 
 fn parse_yaml(body: &[u8]) -> Result<Decoded, Unreadable> {
     let text = String::from_utf8_lossy(body);
-    let mut reader = Reader { anchors: HashMap::new(), aliased: 0, duplicates: Vec::new() };
+    let mut reader = Reader { anchors: HashMap::new(), expanded_bytes: 0, duplicates: Vec::new() };
     let mut events = Events { parser: Parser::new_from_str(&text) };
     let value = reader.document(&mut events).map_err(Unreadable::Syntax)?;
     let strict_errors = if reader.duplicates.is_empty() {
@@ -55,12 +57,29 @@ impl<'t> Events<'t> {
     }
 }
 
-/// A value with the number of values it holds, itself included.
-type Counted = (Value, usize);
+/// A value, and how large it is.
+#[derive(Clone)]
+struct Node {
+    value: Value,
+    /// About as many as it has as JSON.
+    bytes: usize,
+    /// Levels of objects and lists.
+    depth: usize,
+}
+
+impl Node {
+    /// A scalar that was written as `text`.
+    fn scalar(value: Value, text: &str) -> Node {
+        Node { value, bytes: text.len() + SYNTAX_BYTES, depth: 0 }
+    }
+}
+
+/// What quotes, colons, commas and braces take up, about.
+const SYNTAX_BYTES: usize = 4;
 
 struct Reader {
-    anchors: HashMap<usize, Counted>,
-    aliased: usize,
+    anchors: HashMap<usize, Node>,
+    expanded_bytes: usize,
     duplicates: Vec<String>,
 }
 
@@ -70,84 +89,85 @@ impl Reader {
             match events.next()? {
                 (Event::StreamStart | Event::DocumentStart(..), _) => {}
                 (Event::StreamEnd | Event::DocumentEnd, _) => return Ok(Value::Null),
-                (event, _) => return self.node(event, events, 0).map(|(value, _)| value),
+                (event, _) => return self.node(event, events, 0).map(|node| node.value),
             }
         }
     }
 
-    fn node(&mut self, event: Event<'_>, events: &mut Events<'_>, depth: usize) -> Result<Counted, String> {
-        if depth > MAX_DEPTH {
-            return Err(format!("yaml: exceeded max depth of {MAX_DEPTH}"));
-        }
-        let (counted, anchor) = match event {
+    fn node(&mut self, event: Event<'_>, events: &mut Events<'_>, depth: usize) -> Result<Node, String> {
+        let (node, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
-                ((resolve(&text, style, tag.as_deref())?.into_json()?, 1), anchor)
+                let value = resolve(&text, style, tag.as_deref())?.into_json()?;
+                (Node::scalar(value, &text), anchor)
             }
-            Event::SequenceStart(_, anchor, _) => (self.sequence(events, depth)?, anchor),
-            Event::MappingStart(_, anchor, _) => (self.mapping(events, depth)?, anchor),
+            Event::SequenceStart(_, anchor, _) => (self.sequence(events, level(depth)?)?, anchor),
+            Event::MappingStart(_, anchor, _) => (self.mapping(events, level(depth)?)?, anchor),
             Event::Alias(anchor) => {
-                let known = self.anchors.get(&anchor).cloned();
-                let (value, count) = known.ok_or("yaml: unknown anchor referenced")?;
-                self.aliased += count;
-                if self.aliased > ALIASED_MAX {
-                    return Err("yaml: document contains excessive aliasing".to_owned());
-                }
-                return Ok((value, count));
+                let known = self.anchors.get(&anchor).ok_or("yaml: unknown anchor referenced")?;
+                level((depth + known.depth).saturating_sub(1))?;
+                expand(&mut self.expanded_bytes, known.bytes)?;
+                return Ok(known.clone());
             }
             Event::UnresolvedAlias(name) => return Err(format!("yaml: unknown anchor '{name}' referenced")),
-            _ => return Ok((Value::Null, 1)),
+            _ => return Ok(Node::scalar(Value::Null, "null")),
         };
-        if anchor != 0 {
-            self.anchors.insert(anchor, counted.clone());
-        }
-        Ok(counted)
+        self.remember(anchor, &node)?;
+        Ok(node)
     }
 
-    fn sequence(&mut self, events: &mut Events<'_>, depth: usize) -> Result<Counted, String> {
+    /// Keeps what an anchor names for aliases to come.
+    fn remember(&mut self, anchor: usize, node: &Node) -> Result<(), String> {
+        if anchor != 0 {
+            expand(&mut self.expanded_bytes, node.bytes)?;
+            self.anchors.insert(anchor, node.clone());
+        }
+        Ok(())
+    }
+
+    /// Reads a sequence whose items are at `depth`.
+    fn sequence(&mut self, events: &mut Events<'_>, depth: usize) -> Result<Node, String> {
         let mut items = Vec::new();
-        let mut total = 1;
+        let (mut bytes, mut deepest) = (SYNTAX_BYTES, 0);
         loop {
             let (event, _) = events.next()?;
             if matches!(event, Event::SequenceEnd | Event::StreamEnd) {
-                return Ok((Value::Array(items), total));
+                return Ok(Node { value: Value::Array(items), bytes, depth: deepest + 1 });
             }
-            let (item, count) = self.node(event, events, depth + 1)?;
-            items.push(item);
-            total += count;
+            let item = self.node(event, events, depth)?;
+            bytes += item.bytes;
+            deepest = deepest.max(item.depth);
+            items.push(item.value);
         }
     }
 
-    fn mapping(&mut self, events: &mut Events<'_>, depth: usize) -> Result<Counted, String> {
+    /// Reads a mapping whose values are at `depth`.
+    fn mapping(&mut self, events: &mut Events<'_>, depth: usize) -> Result<Node, String> {
         let mut map = Map::new();
         let mut merged = Vec::new();
-        let mut total = 1;
+        let (mut bytes, mut deepest) = (SYNTAX_BYTES, 0);
         loop {
             let (event, line) = events.next()?;
-            let key = match event {
+            let (key, key_bytes) = match event {
                 Event::MappingEnd | Event::StreamEnd => break,
-                Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<" => None,
+                Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<" => (None, 0),
                 Event::Scalar(text, style, anchor, tag) => {
-                    if anchor != 0 {
-                        self.anchors.insert(anchor, (Value::String(text.to_string()), 1));
-                    }
-                    Some(resolve(&text, style, tag.as_deref())?)
+                    self.remember(anchor, &Node::scalar(Value::String(text.to_string()), &text))?;
+                    (Some(resolve(&text, style, tag.as_deref())?), text.len())
                 }
-                other => {
-                    let (key, _) = self.node(other, events, depth + 1)?;
-                    match key {
-                        Value::String(text) => Some(Scalar::Text(text)),
-                        _ => return Err("yaml: invalid map key".to_owned()),
-                    }
-                }
+                other => match self.node(other, events, depth)? {
+                    Node { value: Value::String(text), bytes, .. } => (Some(Scalar::Text(text)), bytes),
+                    _ => return Err("yaml: invalid map key".to_owned()),
+                },
             };
             let (event, _) = events.next()?;
-            let (value, count) = self.node(event, events, depth + 1)?;
-            total += count;
+            let node = self.node(event, events, depth)?;
+            bytes += key_bytes + node.bytes;
+            deepest = deepest.max(node.depth);
             match key {
-                None => merged.push(value),
+                None => merged.push(node.value),
                 Some(key) => {
                     let shown = key.shown();
-                    if map.insert(key.into_key(&value)?, value).is_some() {
+                    if map.insert(key.into_key(&node.value)?, node.value).is_some() {
                         self.duplicates.push(format!("line {line}: key {shown} already set in map"));
                     }
                 }
@@ -156,8 +176,25 @@ impl Reader {
         for value in merged {
             merge(&mut map, value)?;
         }
-        Ok((Value::Object(map), total))
+        Ok(Node { value: Value::Object(map), bytes, depth: deepest + 1 })
     }
+}
+
+/// One level further down, if there may be one.
+fn level(depth: usize) -> Result<usize, String> {
+    if depth >= MAX_DEPTH {
+        return Err(format!("yaml: exceeded max depth of {MAX_DEPTH}"));
+    }
+    Ok(depth + 1)
+}
+
+/// Counts bytes that are kept or given a second time.
+fn expand(expanded_bytes: &mut usize, bytes: usize) -> Result<(), String> {
+    *expanded_bytes = expanded_bytes.saturating_add(bytes);
+    if *expanded_bytes > EXPANDED_BYTES_MAX {
+        return Err("yaml: document contains excessive aliasing".to_owned());
+    }
+    Ok(())
 }
 
 /// `<<`: fields of another mapping, or of several, that are not given here.

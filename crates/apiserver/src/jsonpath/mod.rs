@@ -73,52 +73,90 @@ impl JsonPath {
         // Plain field paths, by far the most, need no lists.
         let mut at = object;
         for (index, node) in self.nodes.iter().enumerate() {
-            match node {
-                Node::Field(name) => at = at.get(name.as_str())?,
-                _ => return walk(vec![at], &self.nodes[index..]).ok()?.first().copied(),
-            }
+            let Node::Field(name) = node else {
+                let mut left = VALUES_MAX;
+                return walk(vec![at], &self.nodes[index..], &mut left).ok()?.first().copied();
+            };
+            at = at.get(name.as_str())?;
         }
         Some(at)
     }
 }
 
-fn walk<'a>(mut values: Vec<&'a Value>, nodes: &'a [Node]) -> Result<Vec<&'a Value>, Unresolved> {
+/// How many values one evaluation may come across. A path can lead to the same value in many ways: each `..` goes on from
+/// all that the one before it found.
+const VALUES_MAX: usize = 1 << 20;
+
+/// Counts values that were come across.
+fn spend(left: &mut usize, values: usize) -> Result<(), Unresolved> {
+    *left = left.checked_sub(values).ok_or(Unresolved)?;
+    Ok(())
+}
+
+fn walk<'a>(
+    mut values: Vec<&'a Value>,
+    nodes: &'a [Node],
+    left: &mut usize,
+) -> Result<Vec<&'a Value>, Unresolved> {
     for node in nodes {
-        values = step(values, node)?;
+        values = step(values, node, left)?;
     }
     Ok(values)
 }
 
-fn step<'a>(values: Vec<&'a Value>, node: &'a Node) -> Result<Vec<&'a Value>, Unresolved> {
+fn step<'a>(
+    values: Vec<&'a Value>,
+    node: &'a Node,
+    budget: &mut usize,
+) -> Result<Vec<&'a Value>, Unresolved> {
+    spend(budget, values.len())?;
     let mut out = Vec::new();
     match node {
         Node::Field(name) => out.extend(values.into_iter().filter_map(|v| v.get(name.as_str()))),
-        Node::Wildcard => values.into_iter().for_each(|value| out.extend(children(value))),
-        Node::Recursive => values.into_iter().for_each(|value| descend(value, &mut out)),
+        Node::Wildcard => {
+            for value in values {
+                let children = children(value);
+                spend(budget, children.len())?;
+                out.extend(children);
+            }
+        }
+        Node::Recursive => {
+            for value in values {
+                descend(value, &mut out, budget)?;
+            }
+        }
         Node::Slice(slice) => {
             for value in values {
                 match value {
                     Value::Null => {}
-                    Value::Array(items) => slice.select(items, &mut out)?,
+                    Value::Array(items) => {
+                        let before = out.len();
+                        slice.select(items, &mut out)?;
+                        spend(budget, out.len() - before)?;
+                    }
                     _ => return Err(Unresolved),
                 }
             }
         }
         Node::Union(branches) => {
             for branch in branches {
-                out.extend(walk(values.clone(), branch)?);
+                spend(budget, values.len())?;
+                out.extend(walk(values.clone(), branch, budget)?);
             }
         }
         Node::Exists(inner) => {
-            for item in items_of(&values)? {
-                if walk(vec![item], inner).is_ok_and(|found| !found.is_empty()) {
+            for item in items_of(&values, budget)? {
+                let found = walk(vec![item], inner, budget);
+                // Having come across too much is not the same as not having found anything.
+                spend(budget, 1)?;
+                if found.is_ok_and(|found| !found.is_empty()) {
                     out.push(item);
                 }
             }
         }
         Node::Compare { left, by, right } => {
-            for item in items_of(&values)? {
-                if compare(item, left, *by, right)? {
+            for item in items_of(&values, budget)? {
+                if compare(item, left, *by, right, budget)? {
                     out.push(item);
                 }
             }
@@ -137,20 +175,24 @@ fn children(value: &Value) -> Vec<&Value> {
     }
 }
 
-fn descend<'a>(value: &'a Value, out: &mut Vec<&'a Value>) {
+fn descend<'a>(value: &'a Value, out: &mut Vec<&'a Value>, left: &mut usize) -> Result<(), Unresolved> {
     let inner = children(value);
+    spend(left, 1 + inner.len())?;
     if !inner.is_empty() {
         out.push(value);
         for child in inner {
-            descend(child, out);
+            descend(child, out, left)?;
         }
     }
+    Ok(())
 }
 
-fn items_of<'a>(values: &[&'a Value]) -> Result<Vec<&'a Value>, Unresolved> {
+fn items_of<'a>(values: &[&'a Value], left: &mut usize) -> Result<Vec<&'a Value>, Unresolved> {
     let mut items = Vec::new();
     for value in values {
-        items.extend(value.as_array().ok_or(Unresolved)?);
+        let found = value.as_array().ok_or(Unresolved)?;
+        spend(left, found.len())?;
+        items.extend(found);
     }
     Ok(items)
 }
@@ -160,12 +202,13 @@ fn compare<'a>(
     left: &'a [Node],
     by: Option<Comparison>,
     right: &'a [Node],
+    budget: &mut usize,
 ) -> Result<bool, Unresolved> {
-    let lefts = walk(vec![item], left)?;
+    let lefts = walk(vec![item], left, budget)?;
     let [left] = lefts.as_slice() else {
         return if lefts.is_empty() { Ok(false) } else { Err(Unresolved) };
     };
-    let rights = walk(vec![item], right)?;
+    let rights = walk(vec![item], right, budget)?;
     let [right] = rights.as_slice() else {
         return if rights.is_empty() { Ok(false) } else { Err(Unresolved) };
     };

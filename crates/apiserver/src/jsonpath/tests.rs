@@ -15,7 +15,7 @@ fn pod() -> Value {
 
 /// Every value the path leads to.
 fn find<'a>(path: &'a JsonPath, object: &'a Value) -> Result<Vec<&'a Value>, Unresolved> {
-    walk(vec![object], &path.nodes)
+    walk(vec![object], &path.nodes, &mut VALUES_MAX.clone())
 }
 
 fn found(path: &str) -> String {
@@ -83,4 +83,17 @@ proptest! {
             prop_assert_eq!(first, all);
         }
     }
+}
+
+#[test]
+fn a_path_that_leads_everywhere_leads_nowhere() {
+    let deep = (0..100).fold(json!({"a": 1}), |inner, _| json!({"a": [inner, {"b": 1}]}));
+    for path in
+        ["..[*]".repeat(30), "...*".repeat(30), "..a".repeat(30), format!(".a{}", "[*,*,*,*]".repeat(30))]
+    {
+        let path = JsonPath::parse(&path).unwrap();
+        assert_eq!(path.first(&deep), None);
+    }
+    let path = JsonPath::parse("..b").unwrap();
+    assert_eq!(path.first(&deep), Some(&json!(1)));
 }

@@ -5,11 +5,19 @@
 //! part of a path before its first `/` is ignored.
 
 use super::PatchError;
+use crate::bounds::{STORED_DEPTH_MAX, count, depth_within, text_bytes};
 use crate::gotext::json_type;
 use serde_json::{Map, Value};
 
 /// How many operations a patch may have.
 pub(crate) const OPERATIONS_MAX: usize = 10_000;
+
+/// How many bytes of JSON all `copy` operations of a patch may add together.
+pub(crate) const COPIED_BYTES_MAX: usize = 3 << 20;
+
+/// How many values all operations of a patch may move together: items of lists that make room for others, and values that
+/// `move` takes far down, of which each has to be looked at.
+pub(crate) const MOVED_VALUES_MAX: usize = 50_000_000;
 
 /// Applies a JSON patch: all operations, or none. `checked` is whether the request asks for field
 /// validation (`Strict` or `Warn`, the default), which looks at the operations' fields first.
@@ -18,12 +26,77 @@ pub(crate) fn apply(mut target: Value, patch: &Value, checked: bool) -> Result<V
     if operations.len() > OPERATIONS_MAX {
         return Err(PatchError::TooManyOperations(operations.len()));
     }
+    let mut budget = Budget::of(&target)?;
     for operation in operations {
         // `null` stands for an operation without fields, which is of no known kind.
         let operation = operation.as_object().ok_or(PatchError::Unprocessable)?;
-        step(&mut target, operation).ok_or(PatchError::Unprocessable)?;
+        step(&mut target, operation, &mut budget)?;
     }
     Ok(target)
+}
+
+/// What the operations of one patch may still do.
+struct Budget {
+    copied_bytes: usize,
+    moved_values: usize,
+    /// The document has at most this many levels. It is not looked through again after each operation.
+    depth: usize,
+}
+
+impl Budget {
+    fn of(document: &Value) -> Result<Budget, PatchError> {
+        let depth = depth_within(document, STORED_DEPTH_MAX).ok_or(PatchError::TooDeep)?;
+        Ok(Budget { copied_bytes: 0, moved_values: 0, depth })
+    }
+
+    /// Counts bytes that are copied.
+    fn copy(&mut self, bytes: usize) -> Result<(), PatchError> {
+        self.copied_bytes = self.copied_bytes.saturating_add(bytes);
+        if self.copied_bytes > COPIED_BYTES_MAX {
+            return Err(PatchError::CopiesTooMuch(self.copied_bytes));
+        }
+        Ok(())
+    }
+
+    /// Counts values that are moved.
+    fn touch(&mut self, values: usize) -> Result<(), PatchError> {
+        self.moved_values = self.moved_values.saturating_add(values);
+        if self.moved_values > MOVED_VALUES_MAX {
+            return Err(PatchError::MovesTooMuch);
+        }
+        Ok(())
+    }
+
+    /// Takes note of a value of this many levels that is put below `path`.
+    fn nest(&mut self, path: &str, levels: usize) -> Result<(), PatchError> {
+        let depth = steps(path).saturating_add(levels);
+        if depth > STORED_DEPTH_MAX {
+            return Err(PatchError::TooDeep);
+        }
+        self.depth = self.depth.max(depth);
+        Ok(())
+    }
+
+    /// The same for a value that the document or the patch holds.
+    fn graft(&mut self, path: &str, value: &Value) -> Result<(), PatchError> {
+        let levels = depth_within(value, STORED_DEPTH_MAX).ok_or(PatchError::TooDeep)?;
+        self.nest(path, levels)
+    }
+
+    /// The same for a value that is moved from elsewhere in the document. It is only looked through if it might be too deep.
+    fn regraft(&mut self, from: &str, path: &str, value: &Value) -> Result<(), PatchError> {
+        let levels_max = self.depth.saturating_sub(steps(from));
+        if steps(path) + levels_max <= STORED_DEPTH_MAX {
+            return self.nest(path, levels_max);
+        }
+        self.touch(count(value))?;
+        self.graft(path, value)
+    }
+}
+
+/// How many levels down a path leads.
+fn steps(path: &str) -> usize {
+    path.matches('/').count()
 }
 
 /// Fields of operations that JSON patch does not know, worded for warnings and strict refusals.
@@ -69,35 +142,48 @@ fn decode(patch: &Value, checked: bool) -> Result<&[Value], PatchError> {
     Ok(operations)
 }
 
-fn step(document: &mut Value, operation: &Map<String, Value>) -> Option<()> {
-    let text = |name: &str| operation.get(name).and_then(Value::as_str);
-    let given = operation.get("value");
-    let value = || given.cloned().unwrap_or_default();
+fn step(document: &mut Value, operation: &Map<String, Value>, budget: &mut Budget) -> Result<(), PatchError> {
+    let text = |name: &str| operation.get(name).and_then(Value::as_str).ok_or(PatchError::Unprocessable);
+    let given = operation.get("value").unwrap_or(&Value::Null);
     match text("op")? {
-        "add" => Place::find(document, text("path")?)?.add(value()),
-        "remove" => Place::find(document, text("path")?)?.remove().map(drop),
-        "replace" => match text("path")? {
-            "" if value().is_object() || value().is_array() => {
-                *document = value();
-                Some(())
+        "add" => {
+            let path = text("path")?;
+            budget.graft(path, given)?;
+            Place::find(document, path)?.add(given.clone(), budget)
+        }
+        "remove" => Place::find(document, text("path")?)?.remove(budget).map(drop),
+        "replace" => {
+            let path = text("path")?;
+            budget.graft(path, given)?;
+            if !path.is_empty() {
+                return Place::find(document, path)?.replace(given.clone());
             }
-            "" => None,
-            path => Place::find(document, path)?.replace(value()),
-        },
+            if !given.is_object() && !given.is_array() {
+                return Err(PatchError::Unprocessable);
+            }
+            *document = given.clone();
+            Ok(())
+        }
         "move" => {
-            let moved = Place::find(document, text("from")?)?.remove()?;
-            Place::find(document, text("path")?)?.add(moved)
+            let (from, path) = (text("from")?, text("path")?);
+            let moved = Place::find(document, from)?.remove(budget)?;
+            budget.regraft(from, path, &moved)?;
+            Place::find(document, path)?.add(moved, budget)
         }
         "copy" => {
-            let copied = Place::find(document, text("from")?)?.get()?.clone();
-            Place::find(document, text("path")?)?.add(copied)
+            let (from, path) = (text("from")?, text("path")?);
+            let found = Place::find(document, from)?.get()?;
+            budget.copy(text_bytes(found))?;
+            budget.graft(path, found)?;
+            let copied = found.clone();
+            Place::find(document, path)?.add(copied, budget)
         }
         "test" => {
             let path = text("path")?;
             let found = if path.is_empty() { &*document } else { Place::find(document, path)?.get()? };
-            (found == given.unwrap_or(&Value::Null)).then_some(())
+            if found == given { Ok(()) } else { Err(PatchError::Unprocessable) }
         }
-        _ => None,
+        _ => Err(PatchError::Unprocessable),
     }
 }
 
@@ -108,7 +194,11 @@ enum Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn find(document: &'a mut Value, path: &str) -> Option<Place<'a>> {
+    fn find(document: &'a mut Value, path: &str) -> Result<Place<'a>, PatchError> {
+        Place::look(document, path).ok_or(PatchError::Unprocessable)
+    }
+
+    fn look(document: &'a mut Value, path: &str) -> Option<Place<'a>> {
         let mut parts = path.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~"));
         let mut key = parts.next()?;
         let mut container = document;
@@ -131,45 +221,49 @@ impl<'a> Place<'a> {
     }
 
     /// None where a list has no such item; an object's absent member is `null`.
-    fn get(self) -> Option<&'a Value> {
+    fn get(self) -> Result<&'a Value, PatchError> {
         match self {
-            Place::Member(map, key) => Some(map.get(&key).unwrap_or(&Value::Null)),
+            Place::Member(map, key) => Ok(map.get(&key).unwrap_or(&Value::Null)),
             Place::Item(items, key) => {
-                let index = position(&key, items.len())?;
-                items.get(index)
+                let item = position(&key, items.len()).and_then(|index| items.get(index));
+                item.ok_or(PatchError::Unprocessable)
             }
         }
     }
 
-    fn add(self, value: Value) -> Option<()> {
+    fn add(self, value: Value, budget: &mut Budget) -> Result<(), PatchError> {
         match self {
             Place::Member(map, key) => drop(map.insert(key, value)),
             Place::Item(items, key) if key == "-" => items.push(value),
             Place::Item(items, key) => {
-                let index = position(&key, items.len() + 1).filter(|index| *index <= items.len())?;
+                let index = position(&key, items.len() + 1).filter(|index| *index <= items.len());
+                let index = index.ok_or(PatchError::Unprocessable)?;
+                budget.touch(items.len() - index)?;
                 items.insert(index, value);
             }
         }
-        Some(())
+        Ok(())
     }
 
-    fn replace(self, value: Value) -> Option<()> {
+    fn replace(self, value: Value) -> Result<(), PatchError> {
         match self {
             Place::Member(map, key) => drop(map.insert(key, value)),
             Place::Item(items, key) => {
-                let index = position(&key, items.len())?;
-                *items.get_mut(index)? = value;
+                let item = position(&key, items.len()).and_then(|index| items.get_mut(index));
+                *item.ok_or(PatchError::Unprocessable)? = value;
             }
         }
-        Some(())
+        Ok(())
     }
 
-    fn remove(self) -> Option<Value> {
+    fn remove(self, budget: &mut Budget) -> Result<Value, PatchError> {
         match self {
-            Place::Member(map, key) => map.remove(&key),
+            Place::Member(map, key) => map.remove(&key).ok_or(PatchError::Unprocessable),
             Place::Item(items, key) => {
-                let index = position(&key, items.len()).filter(|index| *index < items.len())?;
-                Some(items.remove(index))
+                let index = position(&key, items.len()).filter(|index| *index < items.len());
+                let index = index.ok_or(PatchError::Unprocessable)?;
+                budget.touch(items.len() - index)?;
+                Ok(items.remove(index))
             }
         }
     }

@@ -7,6 +7,8 @@
 //! Patches arrive parsed; text that is no JSON at all is the reader's business.
 
 pub(crate) mod json_patch;
+#[cfg(test)]
+mod limits_tests;
 pub(crate) mod merge_patch;
 mod order;
 pub(crate) mod strategic;
@@ -33,6 +35,24 @@ pub(crate) enum PatchError {
         max = json_patch::OPERATIONS_MAX
     )]
     TooManyOperations(usize),
+    /// Its copies add more than they may. Clients are told no more than [`Unprocessable`](PatchError::Unprocessable) tells.
+    #[error(
+        "Unable to complete the copy, the accumulated size increase of copy is {0}, exceeding the limit {max}",
+        max = json_patch::COPIED_BYTES_MAX
+    )]
+    CopiesTooMuch(usize),
+    /// Its operations move more values about than they may.
+    #[error(
+        "Request entity too large: the operations of the JSON patch move more than {max} values",
+        max = json_patch::MOVED_VALUES_MAX
+    )]
+    MovesTooMuch,
+    /// What results would be nested too deeply to be stored.
+    #[error(
+        "Request entity too large: the object would be nested deeper than {max} levels",
+        max = crate::bounds::STORED_DEPTH_MAX
+    )]
+    TooDeep,
     /// Kubernetes reports some mistakes in strategic merge patches as failures of its own.
     #[error("{0}")]
     Unexpected(String),
@@ -43,12 +63,15 @@ impl From<PatchError> for ApiError {
         let message = error.to_string();
         match error {
             PatchError::Malformed(_) => ApiError::bad_request(message),
-            PatchError::Unprocessable => {
+            PatchError::Unprocessable | PatchError::CopiesTooMuch(_) => {
+                let message = PatchError::Unprocessable.to_string();
                 let mut refusal = ApiError::plain(422, "Invalid", message);
                 refusal.details = Some(Box::default());
                 refusal
             }
-            PatchError::TooManyOperations(_) => ApiError::too_large(message),
+            PatchError::TooManyOperations(_) | PatchError::MovesTooMuch | PatchError::TooDeep => {
+                ApiError::too_large(message)
+            }
             PatchError::Unexpected(_) => ApiError::plain(500, "", message),
         }
     }

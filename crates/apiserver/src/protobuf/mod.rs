@@ -13,6 +13,7 @@ mod special;
 mod tests;
 mod wire;
 
+use crate::bounds::{BODY_DEPTH_MAX, depth_within};
 use crate::builtin::tables::{self, JSON_SCHEMA_PROPS};
 use crate::builtin::time::Precision;
 use crate::schema::{Additional, Form, Schema, SchemaRef};
@@ -24,7 +25,8 @@ use wire::{Reader, Wire};
 
 const MAGIC: &[u8] = b"k8s\0";
 
-/// As deep as JSON may be nested, too.
+/// How deep messages may be nested while they are read. Each is at least one level of the tree, whose own bound is that of
+/// all bodies.
 const DEPTH_MAX: u32 = 128;
 
 /// A body of the size that requests may have can name millions of empty messages, each far larger as a tree.
@@ -102,7 +104,10 @@ pub(crate) fn decode(raw: &[u8], schema: &Schema) -> Result<Value, Malformed> {
     let mut decoder = Decoder { values_left: VALUES_MAX };
     let mut object = Map::new();
     decoder.message(raw, schema, None, &mut object, DEPTH_MAX)?;
-    Ok(Value::Object(object))
+    let object = Value::Object(object);
+    // A message may be a list in JSON, with a level of its own, or hold JSON itself.
+    depth_within(&object, BODY_DEPTH_MAX).ok_or_else(Malformed::too_deep)?;
+    Ok(object)
 }
 
 /// Decodes a body: the object with its `apiVersion` and `kind`, which are the given ones unless it names

@@ -83,6 +83,39 @@ fn nesting_is_bounded() {
 }
 
 #[test]
+fn the_tree_of_a_message_is_no_deeper_than_other_bodies() {
+    let wrap = |tag: &[u8], message: &[u8]| {
+        let mut outer = tag.to_vec();
+        let mut length = message.len();
+        while length >= 0x80 {
+            outer.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
+            length >>= 7;
+        }
+        outer.push(u8::try_from(length).unwrap());
+        outer.extend_from_slice(message);
+        outer
+    };
+    let props = SchemaRef::Builtin(tables::definition(JSON_SCHEMA_PROPS).expect("a definition"));
+    let number = |name: &str| props.members.as_ref().expect("a struct")[name].proto.expect("a number");
+    let tag = |name: &str| {
+        let tag = number(name) << 3 | 2;
+        vec![u8::try_from(tag & 0x7f).unwrap() | 0x80, u8::try_from(tag >> 7).unwrap()]
+    };
+    // Each message is an item of a list: two levels.
+    let all_of = |count: usize| (0..count).fold(Vec::new(), |message, _| wrap(&tag("allOf"), &message));
+    assert!(decode(&all_of(59), &props).is_ok());
+    assert_eq!(decode(&all_of(60), &props), Err(Malformed::too_deep()));
+    assert_eq!(decode(&all_of(120), &props), Err(Malformed::too_deep()));
+    // JSON inside a message.
+    let raw = |depth: usize| {
+        let text = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        wrap(&tag("default"), &wrap(&[0x0a], text.as_bytes()))
+    };
+    assert!(decode(&raw(119), &props).is_ok());
+    assert_eq!(decode(&raw(120), &props), Err(Malformed::too_deep()));
+}
+
+#[test]
 fn the_number_of_values_is_bounded() {
     let spec = SchemaRef::Builtin(tables::definition("io.k8s.api.core.v1.PodSpec").expect("a definition"));
     let containers = [0x12, 0x00].repeat(VALUES_MAX + 1);

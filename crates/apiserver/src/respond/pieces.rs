@@ -5,7 +5,7 @@ use super::ListMeta;
 use super::order::{self, KindFirst};
 use crate::body::Body;
 use crate::kind::Kind;
-use crate::store::Object;
+use crate::store::{Object, Unreadable};
 use crate::table::{self, IncludeObject};
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -39,30 +39,30 @@ pub(super) struct Writing {
 
 impl Writing {
     /// The body of a list of these objects.
-    pub(super) fn body(self, items: &[Arc<Object>], meta: &ListMeta) -> Body {
+    pub(super) fn body(self, items: &[Arc<Object>], meta: &ListMeta) -> Result<Body, Unreadable> {
         let size: usize = items.iter().map(|object| object.json.len()).sum();
         if size <= WHOLE_BYTES_MAX {
-            return Body::whole(self.whole(items, meta));
+            return Ok(Body::whole(self.whole(items, meta)?));
         }
         let (head, tail) = self.ends(meta, items.is_empty());
         let pieces =
             Pieces { items: Vec::from(items).into_iter(), next: head, tail, first: true, writing: self };
-        Body::stream(futures::stream::unfold(pieces, async |mut pieces| {
+        Ok(Body::stream(futures::stream::unfold(pieces, async |mut pieces| {
             let piece = pieces.next()?;
             // A long table takes seconds, in which others want to be answered.
             tokio::task::yield_now().await;
             Some((piece, pieces))
-        }))
+        })))
     }
 
     /// The same at once.
-    pub(super) fn whole(&self, items: &[Arc<Object>], meta: &ListMeta) -> Vec<u8> {
+    pub(super) fn whole(&self, items: &[Arc<Object>], meta: &ListMeta) -> Result<Vec<u8>, Unreadable> {
         let (mut out, tail) = self.ends(meta, items.is_empty());
         for (index, object) in items.iter().enumerate() {
-            self.item(object, index == 0, &mut out);
+            self.item(object, index == 0, &mut out)?;
         }
         out.extend_from_slice(&tail);
-        out
+        Ok(out)
     }
 
     /// What stands before and after the objects.
@@ -120,7 +120,7 @@ impl Writing {
     }
 
     /// Writes one object. Items of custom kinds say what they are; items of built-in ones, like Kubernetes' own, do not.
-    fn item(&self, object: &Object, first: bool, out: &mut Vec<u8>) {
+    fn item(&self, object: &Object, first: bool, out: &mut Vec<u8>) -> Result<(), Unreadable> {
         if !first {
             out.push(b',');
         }
@@ -133,9 +133,9 @@ impl Writing {
                 out.extend_from_slice(kind.prefix());
                 out.extend_from_slice(object.json.get(1..).unwrap_or_default());
             }
-            return;
+            return Ok(());
         }
-        let mut tree = kind.tree(object);
+        let mut tree = kind.tree(object)?;
         let shown = match self.shape {
             Shape::Objects => {
                 if let (Value::Object(fields), true) = (&mut tree, builtin) {
@@ -154,6 +154,7 @@ impl Writing {
         } else {
             out.extend_from_slice(order::text(&shown).as_bytes());
         }
+        Ok(())
     }
 }
 
@@ -178,7 +179,13 @@ impl Pieces {
                 self.next.append(&mut self.tail);
                 break;
             };
-            self.writing.item(&object, std::mem::take(&mut self.first), &mut self.next);
+            let first = std::mem::take(&mut self.first);
+            if let Err(error) = self.writing.item(&object, first, &mut self.next) {
+                // The client has the beginning already. A list that breaks off is no list, and nobody takes it for one.
+                tracing::error!("{error}");
+                (self.items, self.tail) = (Vec::new().into_iter(), Vec::new());
+                break;
+            }
         }
         let piece = std::mem::take(&mut self.next);
         (!piece.is_empty()).then(|| piece.into())

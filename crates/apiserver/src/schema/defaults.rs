@@ -4,20 +4,34 @@
 //! schema may have gained defaults after an object was stored.
 
 use super::{Additional, Schema};
+use crate::bounds::{OBJECT_BYTES_MAX, text_bytes};
+use crate::status::ApiError;
 use serde_json::{Map, Value};
 
-/// Gives absent fields their defaults, throughout the object.
+/// Defaults would add more to an object than an object may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its defaults have more than {OBJECT_BYTES_MAX} bytes")]
+pub(crate) struct TooManyDefaults;
+
+impl From<TooManyDefaults> for ApiError {
+    /// The object that would result is one that the store refuses.
+    fn from(_: TooManyDefaults) -> Self {
+        ApiError::too_large_to_store()
+    }
+}
+
+/// Gives absent fields their defaults, throughout the object, which is left half done if they are too many.
 ///
 /// A `null` where the schema is not nullable counts as absent: it is replaced by the default, or removed
 /// if there is none. (In a list, where removing would shift the others, it stays and fails validation.)
-pub(crate) fn apply_defaults(value: &mut Value, schema: &Schema) {
-    default_value(value, schema, Nulls::Dropped);
+pub(crate) fn apply_defaults(value: &mut Value, schema: &Schema) -> Result<(), TooManyDefaults> {
+    Filling::new(Nulls::Dropped).value(value, schema)
 }
 
 /// The same for the outcome of a server-side apply, in which a `null` without a default stays: an apply that takes the last
 /// field out of an object that it names leaves one, and validation has its say on it.
-pub(crate) fn apply_defaults_to_applied(value: &mut Value, schema: &Schema) {
-    default_value(value, schema, Nulls::Kept);
+pub(crate) fn apply_defaults_to_applied(value: &mut Value, schema: &Schema) -> Result<(), TooManyDefaults> {
+    Filling::new(Nulls::Kept).value(value, schema)
 }
 
 /// What becomes of a `null` where the schema is not nullable and has no default.
@@ -27,48 +41,64 @@ enum Nulls {
     Kept,
 }
 
-fn default_value(value: &mut Value, schema: &Schema, nulls: Nulls) {
-    match value {
-        Value::Object(map) => default_map(map, schema, nulls),
-        Value::Array(items) => {
-            let Some(item_schema) = &schema.items else { return };
-            for item in items {
-                if item.is_null()
-                    && !item_schema.nullable
-                    && let Some(default) = &item_schema.default
-                {
-                    *item = default.clone();
-                }
-                default_value(item, item_schema, nulls);
-            }
-        }
-        _ => {}
-    }
+struct Filling {
+    nulls: Nulls,
+    /// How many bytes of defaults may still be added. A default of a list's items is added once for each.
+    bytes_left: usize,
 }
 
-fn default_map(map: &mut Map<String, Value>, schema: &Schema, nulls: Nulls) {
-    map.retain(|name, value| {
-        !value.is_null()
-            || nulls == Nulls::Kept
-            || schema_of(schema, name).is_none_or(|field| field.nullable || field.default.is_some())
-    });
-    for (name, property) in &schema.properties {
-        let Some(default) = &property.default else { continue };
-        match map.get_mut(name) {
-            Some(value) if value.is_null() && !property.nullable => *value = default.clone(),
-            Some(_) => {}
-            None => drop(map.insert(name.clone(), default.clone())),
+impl Filling {
+    fn new(nulls: Nulls) -> Self {
+        Filling { nulls, bytes_left: OBJECT_BYTES_MAX }
+    }
+
+    /// A copy of a default, if there is room for it.
+    fn copy(&mut self, name: &str, default: &Value) -> Result<Value, TooManyDefaults> {
+        let bytes = text_bytes(default) + name.len();
+        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(TooManyDefaults)?;
+        Ok(default.clone())
+    }
+
+    fn value(&mut self, value: &mut Value, schema: &Schema) -> Result<(), TooManyDefaults> {
+        match value {
+            Value::Object(map) => self.map(map, schema),
+            Value::Array(items) => {
+                let Some(item_schema) = &schema.items else { return Ok(()) };
+                for item in items {
+                    self.null("", item, item_schema)?;
+                    self.value(item, item_schema)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
-    for (name, value) in map.iter_mut() {
-        let Some(field) = schema_of(schema, name) else { continue };
-        if value.is_null()
-            && !field.nullable
-            && let Some(default) = &field.default
-        {
-            *value = default.clone();
+
+    /// Replaces a `null` that counts as absent.
+    fn null(&mut self, name: &str, value: &mut Value, schema: &Schema) -> Result<(), TooManyDefaults> {
+        if let (true, false, Some(default)) = (value.is_null(), schema.nullable, &schema.default) {
+            *value = self.copy(name, default)?;
         }
-        default_value(value, field, nulls);
+        Ok(())
+    }
+
+    fn map(&mut self, map: &mut Map<String, Value>, schema: &Schema) -> Result<(), TooManyDefaults> {
+        map.retain(|name, value| {
+            !value.is_null()
+                || self.nulls == Nulls::Kept
+                || schema_of(schema, name).is_none_or(|field| field.nullable || field.default.is_some())
+        });
+        for (name, property) in &schema.properties {
+            if let (Some(default), false) = (&property.default, map.contains_key(name)) {
+                map.insert(name.clone(), self.copy(name, default)?);
+            }
+        }
+        for (name, value) in map.iter_mut() {
+            let Some(field) = schema_of(schema, name) else { continue };
+            self.null(name, value, field)?;
+            self.value(value, field)?;
+        }
+        Ok(())
     }
 }
 

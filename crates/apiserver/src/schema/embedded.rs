@@ -3,7 +3,7 @@
 use super::Schema;
 use super::defaults::schema_of;
 use crate::builtin::rules::names::{validate_annotations, validate_labels};
-use crate::field::{FieldError, Path};
+use crate::field::{ERRORS_MAX, FieldError, Path};
 use serde_json::{Map, Value};
 
 /// Checks `apiVersion`, `kind` and `metadata` of every embedded resource. `at` is where the value stands.
@@ -14,6 +14,9 @@ pub(super) fn check_embedded(value: &Value, schema: &Schema, at: &Path<'_>) -> V
 }
 
 fn walk(value: &Value, schema: &Schema, at: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if errors.len() >= ERRORS_MAX {
+        return;
+    }
     match value {
         Value::Object(map) => {
             if schema.embedded_resource {

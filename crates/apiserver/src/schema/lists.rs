@@ -2,7 +2,7 @@
 
 use super::defaults::schema_of;
 use super::{ListType, Schema};
-use crate::field::{FieldError, Path};
+use crate::field::{ERRORS_MAX, FieldError, Path};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -15,6 +15,9 @@ pub(super) fn check_lists(value: &Value, schema: &Schema) -> Vec<FieldError> {
 }
 
 fn walk(value: &Value, schema: &Schema, at: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if errors.len() >= ERRORS_MAX {
+        return;
+    }
     match value {
         Value::Object(map) => {
             for (name, value) in map {
@@ -30,7 +33,7 @@ fn walk(value: &Value, schema: &Schema, at: &Path<'_>, errors: &mut Vec<FieldErr
             match &schema.list {
                 ListType::Atomic => {}
                 ListType::Set => {
-                    for index in repeated(items.iter()) {
+                    for index in repeated(items.iter()).into_iter().take(ERRORS_MAX) {
                         errors.push(FieldError::duplicate(&at.index(index), &items[index]));
                     }
                 }
@@ -61,7 +64,7 @@ fn check_keyed(items: &[Value], keys: &[String], at: &Path<'_>, errors: &mut Vec
         Value::Object(keys.iter().filter_map(given).collect::<Map<_, _>>())
     };
     let found: Vec<Value> = items.iter().map(keys_of).collect();
-    for index in repeated(found.iter()) {
+    for index in repeated(found.iter()).into_iter().take(ERRORS_MAX) {
         errors.push(FieldError::duplicate(&at.index(index), &found[index]));
     }
 }

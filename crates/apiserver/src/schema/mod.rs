@@ -10,12 +10,14 @@ mod correlate;
 mod defaults;
 mod email;
 mod embedded;
+mod findings;
 mod formats;
 mod go_time;
 mod lists;
 mod meta_shape;
 mod numbers;
 mod openapi;
+mod patterns;
 mod prune;
 mod read;
 mod regexes;
@@ -28,8 +30,9 @@ mod tests;
 
 // The facade: what the rest of the server uses of custom kinds' schemas.
 pub(crate) use coerce::{Malformed, fit};
-pub(crate) use defaults::{apply_defaults, apply_defaults_to_applied};
+pub(crate) use defaults::{TooManyDefaults, apply_defaults, apply_defaults_to_applied};
 pub(crate) use openapi::{PublishedKind, model_name, publish};
+pub(crate) use patterns::Compiled;
 pub(crate) use prune::prune;
 pub(crate) use read::read;
 pub(crate) use structural::check_crd_schema;
@@ -278,19 +281,6 @@ pub(crate) struct Checks {
     pub rules: Vec<Rule>,
     /// What is worked out of these checks when first needed.
     pub compiled: Compiled,
-}
-
-/// Compiled forms of checks, made once and shared by all who use the schema.
-#[derive(Debug, Default)]
-pub(crate) struct Compiled {
-    pattern: OnceLock<Option<regex::Regex>>,
-}
-
-impl Compiled {
-    /// The compiled form of `pattern`, which must be the pattern of these checks; none if it is invalid.
-    fn pattern(&self, pattern: &str) -> Option<&regex::Regex> {
-        self.pattern.get_or_init(|| regexes::compile(pattern).ok()).as_ref()
-    }
 }
 
 /// One `x-kubernetes-validations` entry.

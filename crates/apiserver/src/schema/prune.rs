@@ -12,18 +12,39 @@ use serde_json::{Map, Value};
 /// `apiVersion`, `kind` and `metadata` of the object itself and of embedded resources stay as they are;
 /// what may stand in `metadata` is the business of [`super::coerce`].
 pub(crate) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
-    let mut unknown = Vec::new();
+    let mut unknown = Unknown::default();
     prune_resource(object, schema, &mut unknown);
-    unknown.sort_unstable();
-    unknown
+    unknown.paths.sort_unstable();
+    unknown.paths
+}
+
+/// How many bytes the paths of unknown fields may have together; the others are removed without being named. A path is as
+/// long as the keys on the way to it, and an object can have hundreds of thousands below one key.
+const UNKNOWN_BYTES_MAX: usize = 1 << 20;
+
+/// Paths of fields that were removed.
+#[derive(Default)]
+struct Unknown {
+    paths: Vec<String>,
+    bytes: usize,
+}
+
+impl Unknown {
+    fn push(&mut self, at: &Path<'_>, name: &str) {
+        if self.bytes < UNKNOWN_BYTES_MAX {
+            let path = at.field(name).to_string();
+            self.bytes += path.len() + size_of::<String>();
+            self.paths.push(path);
+        }
+    }
 }
 
 /// Removes unknown fields from a part of an object.
 pub(super) fn prune_value_of(value: &mut Value, schema: &Schema) {
-    prune_value(value, schema, &Path::ROOT, &mut Vec::new());
+    prune_value(value, schema, &Path::ROOT, &mut Unknown::default());
 }
 
-fn prune_resource(object: &mut Value, schema: &Schema, unknown: &mut Vec<String>) {
+fn prune_resource(object: &mut Value, schema: &Schema, unknown: &mut Unknown) {
     if let Value::Object(map) = object {
         prune_map(map, schema, true, &Path::ROOT, unknown);
     }
@@ -34,7 +55,7 @@ pub(super) fn is_meta(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }
 
-fn prune_value(value: &mut Value, schema: &Schema, at: &Path<'_>, unknown: &mut Vec<String>) {
+fn prune_value(value: &mut Value, schema: &Schema, at: &Path<'_>, unknown: &mut Unknown) {
     match value {
         Value::Object(map) => prune_map(map, schema, schema.embedded_resource, at, unknown),
         Value::Array(items) => match &schema.items {
@@ -55,7 +76,7 @@ fn prune_value(value: &mut Value, schema: &Schema, at: &Path<'_>, unknown: &mut 
 }
 
 /// Items of a list that preserves unknown fields preserve theirs too, unless they hold specified ones.
-fn prune_item(item: &mut Value, schema: &Schema, kept: bool, at: &Path<'_>, unknown: &mut Vec<String>) {
+fn prune_item(item: &mut Value, schema: &Schema, kept: bool, at: &Path<'_>, unknown: &mut Unknown) {
     match item {
         Value::Object(map) if kept => prune_known(map, schema, schema.embedded_resource, at, unknown),
         Value::Array(items) if kept => {
@@ -74,7 +95,7 @@ fn prune_map(
     schema: &Schema,
     resource: bool,
     at: &Path<'_>,
-    unknown: &mut Vec<String>,
+    unknown: &mut Unknown,
 ) {
     prune_known(map, schema, resource, at, unknown);
     if schema.preserve_unknown || !matches!(schema.additional, Additional::None) {
@@ -83,7 +104,7 @@ fn prune_map(
     map.retain(|name, _| {
         let known = schema.properties.contains_key(name) || (resource && is_meta(name));
         if !known {
-            unknown.push(at.field(name).to_string());
+            unknown.push(at, name);
         }
         known
     });
@@ -95,7 +116,7 @@ fn prune_known(
     schema: &Schema,
     resource: bool,
     at: &Path<'_>,
-    unknown: &mut Vec<String>,
+    unknown: &mut Unknown,
 ) {
     for (name, value) in map.iter_mut() {
         if resource && is_meta(name) {
@@ -115,10 +136,10 @@ fn prune_known(
 }
 
 /// Prunes a value that no schema specifies: its objects lose all their fields.
-fn clear(value: &mut Value, at: &Path<'_>, unknown: &mut Vec<String>) {
+fn clear(value: &mut Value, at: &Path<'_>, unknown: &mut Unknown) {
     match value {
         Value::Object(map) => {
-            unknown.extend(map.keys().map(|name| at.field(name).to_string()));
+            map.keys().for_each(|name| unknown.push(at, name));
             map.clear();
         }
         Value::Array(items) => {

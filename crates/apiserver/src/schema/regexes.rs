@@ -3,16 +3,38 @@
 //! Both are RE2 dialects. Where they differ, patterns are rewritten before they are compiled: in Go `\d`,
 //! `\w`, `\s` and `\b` are ASCII, sets have no operators, and a brace that starts no repetition is a brace.
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 /// Compiles a pattern with the meaning it has in Go; the error is worded as Go words it.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
+    compile_within(pattern, BYTES_MAX).map_err(|error| match error {
+        TooLarge::Pattern => "error parsing regexp: expression too large".to_owned(),
+        TooLarge::Not(why) => why,
+    })
+}
+
+/// How many bytes a compiled pattern may take up.
+const BYTES_MAX: usize = 10 << 20;
+
+/// How many bytes what is found out while matching may take up beside it.
+const CACHE_BYTES_MAX: usize = 256 << 10;
+
+/// Why a pattern was not compiled: there was no room for it, or something else is wrong.
+#[derive(Debug)]
+pub(super) enum TooLarge {
+    Pattern,
+    Not(String),
+}
+
+/// The same, for a pattern that takes up no more than this.
+pub(super) fn compile_within(pattern: &str, bytes_max: usize) -> Result<Regex, TooLarge> {
     if let Some(error) = refused_by_go(pattern) {
-        return Err(error);
+        return Err(TooLarge::Not(error));
     }
-    Regex::new(&translate(pattern)).map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "error parsing regexp: expression too large".to_owned(),
-        other => reason(pattern, &other.to_string()),
+    let mut builder = RegexBuilder::new(&translate(pattern));
+    builder.size_limit(bytes_max).dfa_size_limit(CACHE_BYTES_MAX).build().map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => TooLarge::Pattern,
+        other => TooLarge::Not(reason(pattern, &other.to_string())),
     })
 }
 

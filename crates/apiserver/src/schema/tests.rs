@@ -104,12 +104,12 @@ fn answer(entry: &Value, schema: &CompiledSchema, status: bool) -> Value {
     let unknown = fit(&mut new, schema, Malformed::Refuse).unwrap();
     let mut warnings: Vec<String> =
         unknown.iter().map(|path| format!("unknown field {}", crate::field::go_quote(path))).collect();
-    apply_defaults(&mut new, schema);
+    apply_defaults(&mut new, schema).unwrap();
     let verdict = if entry.get("old").is_some() {
         let mut old = object(&entry["old"]);
         normalise_numbers(&mut old);
         fit(&mut old, schema, Malformed::Drop).unwrap();
-        apply_defaults(&mut old, schema);
+        apply_defaults(&mut old, schema).unwrap();
         if status {
             let mut whole = old.clone();
             match new.get("status") {
@@ -243,9 +243,9 @@ mod properties {
         fn defaulting_twice_is_defaulting_once(schema in any_schema(), value in any_value()) {
             let schema = read(&schema);
             let mut once = value;
-            apply_defaults(&mut once, &schema);
+            apply_defaults(&mut once, &schema).unwrap();
             let mut twice = once.clone();
-            apply_defaults(&mut twice, &schema);
+            apply_defaults(&mut twice, &schema).unwrap();
             prop_assert_eq!(once, twice);
         }
 
@@ -256,7 +256,7 @@ mod properties {
             let (mut new, mut old) = (new, old);
             let _ = fit(&mut new, &compiled, Malformed::Refuse);
             let _ = fit(&mut old, &compiled, Malformed::Drop);
-            apply_defaults(&mut new, &compiled);
+            apply_defaults(&mut new, &compiled).unwrap();
             validate(&new, Some(&old), &compiled, Vec::new());
             validate_status(&new, &old, &compiled, Vec::new());
             validate(&new, None, &compiled, Vec::new());
@@ -271,4 +271,20 @@ mod properties {
             }
         }
     }
+}
+
+#[test]
+fn defaults_cannot_make_an_object_too_large() {
+    let schema = read(&json!({"type": "object", "properties": {"rows": {"type": "array", "items": {
+        "type": "object", "properties": {"a": {"type": "string", "default": "x".repeat(3000)}}}}}}));
+    let object = |rows: usize| json!({"rows": vec![json!({}); rows]});
+    let mut small = object(500);
+    apply_defaults(&mut small, &schema).unwrap();
+    assert!(small.to_string().len() > 1_500_000);
+    // 60 kB that would be 60 MB.
+    let mut large = object(20_000);
+    assert_eq!(apply_defaults(&mut large, &schema), Err(TooManyDefaults));
+    assert!(large.to_string().len() < 2 << 20, "no more than that is added");
+    let error = crate::status::ApiError::from(TooManyDefaults);
+    assert_eq!((error.code, &*error.message), (500, "etcdserver: request is too large"));
 }

@@ -4,6 +4,7 @@
 //! Errors of sibling fields come sorted by name (Kubernetes gives them in random order).
 
 use super::correlate::Old;
+use super::findings::Findings;
 use super::formats::Format;
 use super::{Additional, Checks, Schema, Type};
 use crate::field::{FieldError, Path, Problem, go_quote};
@@ -35,20 +36,6 @@ pub(super) fn check_values(
     found.errors.into_iter().filter(|(_, text)| said.insert(text.clone())).map(|(error, _)| error).collect()
 }
 
-/// Errors with the sentence that tells them apart, and a measure of how much was fine.
-#[derive(Debug, Default)]
-struct Findings {
-    errors: Vec<(FieldError, String)>,
-    matches: u32,
-}
-
-impl Findings {
-    fn merge(&mut self, other: Findings) {
-        self.errors.extend(other.errors);
-        self.matches += other.matches;
-    }
-}
-
 struct Check<'p> {
     prefix: &'p str,
 }
@@ -69,7 +56,7 @@ impl Check<'_> {
             && let Some(old) = old
             && old.equals(value)
         {
-            found.errors.truncate(before);
+            found.truncate(before);
         }
     }
 
@@ -81,6 +68,9 @@ impl Check<'_> {
         at: &Path<'_>,
         found: &mut Findings,
     ) {
+        if found.is_full() {
+            return;
+        }
         let types = types_of(schema);
         if value.is_null() {
             if types.is_empty() || schema.nullable {
@@ -106,7 +96,7 @@ impl Check<'_> {
         match (value, checks) {
             (Value::String(text), Some(checks)) => {
                 self.text(text, checks, at, found);
-                found.matches += 1 + u32::from(format.is_some_and(|name| Format::from_name(name).is_some()));
+                found.matches += 1 + u64::from(format.is_some_and(|name| Format::from_name(name).is_some()));
             }
             (Value::String(_), None) => found.matches += 1,
             (Value::Number(number), checks) => {
@@ -261,7 +251,7 @@ impl Check<'_> {
             let said = format!("{} should be at least {min} chars long", place(at));
             self.invalid(at, &value(), said, found);
         } else if let Some(pattern) = &checks.pattern
-            && !checks.compiled.pattern(pattern).is_some_and(|regex| regex.is_match(text))
+            && !checks.compiled.is_match(pattern, text)
         {
             self.invalid(at, &value(), format!("{} should match '{pattern}'", place(at)), found);
         }
@@ -407,7 +397,7 @@ impl Check<'_> {
             };
         }
         debug_assert!(error.problem != Problem::Internal);
-        found.errors.push((error, said));
+        found.push(error, said);
     }
 }
 

@@ -4,6 +4,8 @@ use super::age::Ages;
 use super::commit::Log;
 use super::object::Placed;
 use super::{CollectionId, Draft, Event, Fate, Key, Object, Refused, Require, Revision};
+use crate::bounds::{MARK_BYTES_MAX, OBJECT_BYTES_MAX};
+use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
@@ -97,6 +99,8 @@ pub(super) struct Prepared<'a> {
     pub id: &'a CollectionId,
     pub key: &'a Key,
     pub expected: Option<Revision>,
+    /// What the draft was made of.
+    pub tree: &'a Value,
     pub draft: Draft,
     pub fate: Fate,
     pub requires: &'a [Require<'a>],
@@ -178,6 +182,9 @@ impl State {
         let previous = self.get(write.id, &place.1);
         if previous.as_ref().map(|o| o.revision) != write.expected {
             return Err(Refused::Changed(previous));
+        }
+        if write.fate == Fate::Kept && !has_room(write.tree, write.draft.len(), previous.as_deref()) {
+            return Err(Refused::TooLarge);
         }
         for claim in &write.claims {
             match self.claims.holders.get(claim) {
@@ -317,4 +324,11 @@ impl Log for State {
         });
         super::disk::Snapshot { objects: objects.collect(), revision: self.revision }
     }
+}
+
+/// Whether an object of this many bytes may be stored. One that was stored before there was a bound may shrink.
+fn has_room(tree: &Value, bytes: usize, previous: Option<&Object>) -> bool {
+    let marked = tree.pointer("/metadata/deletionTimestamp").is_some();
+    let max = OBJECT_BYTES_MAX + if marked { MARK_BYTES_MAX } else { 0 };
+    bytes <= max || previous.is_some_and(|previous| bytes < previous.json.len())
 }

@@ -27,9 +27,11 @@ mod tests;
 
 pub(crate) use list::Listing;
 pub(crate) use memory::{Claim, Retention};
-pub(crate) use object::{Event, Key, Object, event_line};
+pub(crate) use object::{Event, Key, Object, Unreadable, event_line};
 pub use observe::{Change, Observer};
 
+use crate::bounds::{STORED_DEPTH_MAX, depth_within};
+use crate::status::ApiError;
 use commit::{Commits, Guarded};
 use disk::{DiskError, Writer};
 use memory::{Attempt, Prepared, State};
@@ -86,6 +88,21 @@ pub(crate) enum Refused {
     Taken,
     /// The write could not be made durable.
     Disk(String),
+    /// The object has more than [`OBJECT_BYTES_MAX`] bytes, or its defaults would make it so.
+    TooLarge,
+    /// The object is nested deeper than [`STORED_DEPTH_MAX`] levels, and could not be read again.
+    TooDeep,
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Changed(_) | Refused::Unmet | Refused::Taken => ApiError::internal("the store changed"),
+            Refused::Disk(why) => ApiError::internal(why),
+            Refused::TooLarge => ApiError::too_large_to_store(),
+            Refused::TooDeep => ApiError::too_deep(),
+        }
+    }
 }
 
 /// What a write requires of another object.
@@ -156,7 +173,11 @@ impl Store {
         let (open, loaded) = disk::open(directory, &faults)?;
         let mut state = State::new(loaded.revision.max(FIRST_REVISION), retention, true);
         for (id, object) in loaded.objects {
-            let claims = claims(&id, &object.value());
+            let tree = object.value().map_err(|error| DiskError::Unreadable {
+                path: directory.to_owned(),
+                source: error.into(),
+            })?;
+            let claims = claims(&id, &tree);
             state.place(id, object, claims);
         }
         let commits = Arc::new(Commits::new(state));
@@ -219,10 +240,14 @@ impl Store {
         fate: Fate,
         requires: &[Require<'_>],
     ) -> Result<Arc<Object>, Refused> {
+        // The last state of an object that goes was held against the bounds when it was stored.
+        if fate == Fate::Kept && depth_within(tree, STORED_DEPTH_MAX).is_none() {
+            return Err(Refused::TooDeep);
+        }
         loop {
             let draft = Draft::of(tree).map_err(|e| Refused::Disk(e.to_string()))?;
             let claims = if fate == Fate::Kept { (self.claims)(id, tree) } else { Vec::new() };
-            let write = Prepared { id, key, expected, draft, fate, requires, claims };
+            let write = Prepared { id, key, expected, tree, draft, fate, requires, claims };
             let attempt = |state: &mut State| match state.attempt(write) {
                 // Under the lock, so that the progress waited for is still to come.
                 Ok(Attempt::Busy) => Err(Ok(self.commits.progress())),

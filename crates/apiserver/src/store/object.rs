@@ -1,7 +1,9 @@
 //! One object as the store holds it, and a change of it.
 
 use super::{Fate, Revision};
+use crate::status::ApiError;
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::borrow::Borrow;
 use std::cell::Cell;
@@ -51,15 +53,42 @@ pub(crate) struct Object {
     labels: OnceLock<Option<Box<Map<String, Value>>>>,
 }
 
+/// A stored object that this server cannot read. Nothing is decided on it: it is not an empty object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read the stored object {name:?} of revision {revision}: {why}")]
+pub(crate) struct Unreadable {
+    /// Namespace and name, or only the name.
+    pub name: String,
+    pub revision: Revision,
+    pub why: String,
+}
+
+impl From<Unreadable> for ApiError {
+    fn from(error: Unreadable) -> Self {
+        ApiError::internal(error)
+    }
+}
+
 impl Object {
     pub(crate) fn new(key: Key, revision: Revision, json: Bytes) -> Self {
         Object { key, revision, json, labels: OnceLock::new() }
     }
 
     /// The object as a tree.
-    pub(crate) fn value(&self) -> Value {
-        // What the store holds was serialised by the store.
-        serde_json::from_slice(&self.json).unwrap_or(Value::Null)
+    pub(crate) fn value(&self) -> Result<Value, Unreadable> {
+        self.read()
+    }
+
+    /// What of the object a type names. The rest is skipped, however deep it is.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
+        serde_json::from_slice(&self.json).map_err(|error| self.unreadable(error))
+    }
+
+    /// Says of this object that it cannot be read.
+    pub(crate) fn unreadable(&self, why: impl std::fmt::Display) -> Unreadable {
+        let (namespace, name) = (&self.key.namespace, &self.key.name);
+        let name = if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") };
+        Unreadable { name, revision: self.revision, why: why.to_string() }
     }
 
     /// Whether this stands anywhere in the object's text: a cheap way to see that an object has no such field
@@ -69,7 +98,7 @@ impl Object {
     }
 
     /// The object's labels, read once when somebody first selects by them.
-    pub(crate) fn labels(&self) -> Option<&Map<String, Value>> {
+    pub(crate) fn labels(&self) -> Result<Option<&Map<String, Value>>, Unreadable> {
         #[derive(serde::Deserialize, Default)]
         struct Meta {
             #[serde(default)]
@@ -80,8 +109,11 @@ impl Object {
             #[serde(default)]
             metadata: Meta,
         }
-        let read = || serde_json::from_slice::<Labelled>(&self.json).unwrap_or_default().metadata.labels;
-        self.labels.get_or_init(read).as_deref()
+        if let Some(known) = self.labels.get() {
+            return Ok(known.as_deref());
+        }
+        let labels = self.read::<Labelled>()?.metadata.labels;
+        Ok(self.labels.get_or_init(|| labels).as_deref())
     }
 }
 
@@ -202,6 +234,11 @@ impl Draft {
         serde_json::to_writer(&mut self.text, name)?;
         self.text.push(b':');
         Ok(())
+    }
+
+    /// How long the text is without its revision, in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
     }
 
     /// The object's text as of a revision, in a buffer that is not larger than it.

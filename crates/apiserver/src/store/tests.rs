@@ -1,4 +1,5 @@
 use super::*;
+use crate::bounds::{MARK_BYTES_MAX, OBJECT_BYTES_MAX};
 use serde_json::json;
 
 mod disk_faults;
@@ -30,11 +31,12 @@ fn put(store: &Store, name: &str, note: u64) -> Arc<Object> {
 fn remove(store: &Store, name: &str) {
     let key = Key::new("ns", name);
     let current = store.get(&pods(), &key).unwrap();
-    wait(store.commit(&pods(), &key, Some(current.revision), &current.value(), Fate::Removed)).unwrap();
+    wait(store.commit(&pods(), &key, Some(current.revision), &current.value().unwrap(), Fate::Removed))
+        .unwrap();
 }
 
 fn names(listing: &Listing) -> Vec<String> {
-    listing.items.iter().map(|o| format!("{}={}", o.key.name, o.value()["note"])).collect()
+    listing.items.iter().map(|o| format!("{}={}", o.key.name, o.value().unwrap()["note"])).collect()
 }
 
 #[test]
@@ -119,4 +121,58 @@ fn a_file_that_is_no_store_is_refused_and_left_alone() {
     let refused = open(directory.path()).map(drop);
     assert!(matches!(refused, Err(disk::DiskError::Unreadable { .. })), "{refused:?}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "not a store");
+}
+
+fn nested(depth: usize) -> Value {
+    (0..depth).fold(json!(1), |inner, _| json!([inner]))
+}
+
+#[test]
+fn only_what_can_be_read_again_is_stored() {
+    let store = in_memory(Retention::default());
+    let object = |depth: usize| json!({"metadata": {"name": "a"}, "spec": nested(depth)});
+    let key = Key::new("ns", "a");
+    let deep = wait(store.commit(&pods(), &key, None, &object(STORED_DEPTH_MAX), Fate::Kept));
+    assert!(matches!(deep, Err(Refused::TooDeep)), "{deep:?}");
+    let kept = wait(store.commit(&pods(), &key, None, &object(STORED_DEPTH_MAX - 1), Fate::Kept)).unwrap();
+    assert_eq!(kept.value().unwrap()["spec"], nested(STORED_DEPTH_MAX - 1));
+    let error = ApiError::from(Refused::TooDeep);
+    assert_eq!((error.code, &*error.reason), (413, "RequestEntityTooLarge"));
+}
+
+#[test]
+fn an_object_has_a_largest_size() {
+    let store = in_memory(Retention::default());
+    let object = |bytes: usize| json!({"metadata": {"name": "a"}, "spec": "x".repeat(bytes)});
+    let empty = object(0).to_string().len() + r#","resourceVersion":"""#.len();
+    let (key, most) = (Key::new("ns", "a"), OBJECT_BYTES_MAX - empty);
+    let commit =
+        |expected: Option<u64>, tree: &Value, fate| wait(store.commit(&pods(), &key, expected, tree, fate));
+    assert!(matches!(commit(None, &object(most + 1), Fate::Kept), Err(Refused::TooLarge)));
+    let kept = commit(None, &object(most), Fate::Kept).unwrap();
+    // It can be marked for deletion, but not grow by it.
+    let mut marked = object(most);
+    marked["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    let kept = commit(Some(kept.revision), &marked, Fate::Kept).unwrap();
+    marked["spec"] = "x".repeat(most + MARK_BYTES_MAX).into();
+    assert!(matches!(commit(Some(kept.revision), &marked, Fate::Kept), Err(Refused::TooLarge)));
+    assert!(commit(Some(kept.revision), &marked, Fate::Removed).is_ok());
+    let error = ApiError::from(Refused::TooLarge);
+    assert_eq!((error.code, &*error.reason, &*error.message), (500, "", "etcdserver: request is too large"));
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error_with_its_name() {
+    let text =
+        format!(r#"{{"metadata":{{"labels":{{"a":"b"}}}},"spec":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+    let deep = Object::new(Key::new("ns", "a"), 7, text.into());
+    let error = deep.value().unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot read the stored object \"ns/a\" of revision 7: recursion limit"),
+        "{error}"
+    );
+    assert_eq!(deep.labels().unwrap().unwrap()["a"], "b", "what is not asked for is skipped");
+    let broken = Object::new(Key::new("", "a"), 7, "{".into());
+    assert!(broken.labels().is_err());
+    assert_eq!(ApiError::from(broken.value().unwrap_err()).code, 500);
 }

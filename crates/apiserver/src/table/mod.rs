@@ -58,6 +58,10 @@ impl IncludeObject {
 #[derive(Clone, Copy, Debug)]
 struct Column(&'static str, &'static str, &'static str, u8);
 
+/// How many bytes the cells of one row may have before the rest stay empty: a definition can have thousands of columns, each
+/// of which shows the whole object.
+const ROW_BYTES_MAX: usize = 1 << 20;
+
 impl Printer {
     /// Of a built-in kind served under `group`; kinds without columns of their own show name and
     /// creation time.
@@ -93,7 +97,16 @@ impl Printer {
             Printer::Builtin(builtin) => (builtin.cells)(&row),
             Printer::Custom(columns) => {
                 let name = Value::from(row.name());
-                std::iter::once(name).chain(columns.iter().map(|column| column.cell(&row))).collect()
+                let mut left = ROW_BYTES_MAX;
+                let cells = columns.iter().map(|column| {
+                    if left == 0 {
+                        return Value::Null;
+                    }
+                    let cell = column.cell(&row);
+                    left = left.saturating_sub(cell.as_str().map_or(1, str::len));
+                    cell
+                });
+                std::iter::once(name).chain(cells).collect()
             }
         };
         let included = match include {

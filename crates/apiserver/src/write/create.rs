@@ -1,7 +1,7 @@
 //! Creation: by POST, or by a replacement or an apply of what is not there.
 
 use super::track::{applied, manager_name, track};
-use super::{Change, MODIFIED, TRIES, Written};
+use super::{Change, MODIFIED, TRIES, Written, commit};
 use crate::admit;
 use crate::allocate;
 use crate::builtin::rules::Env;
@@ -12,7 +12,7 @@ use crate::options::WriteOptions;
 use crate::respond::Reply;
 use crate::server::{Call, Server};
 use crate::status::ApiError;
-use crate::store::{CollectionId, Fate, Key, Object, Refused, Require};
+use crate::store::{CollectionId, Key, Object, Refused, Require};
 use crate::strategy::{self, Part};
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
@@ -131,13 +131,13 @@ async fn store_new(
         let why = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::plain(500, "", why));
     }
-    let tree = kind.stored(object);
     loop {
-        let error = match commit_new(server, call, &key, &tree).await {
+        let error = match commit_new(server, call, &key, object).await {
             Ok(stored) => return Ok(Some(Written::Stored(stored))),
             Err(Refused::Changed(found)) => {
                 let mut error = ApiError::already_exists(&kind.resource(), &name);
-                if found.is_some_and(|o| o.value().pointer("/metadata/deletionTimestamp").is_some()) {
+                let found = found.map(|found| found.value()).transpose()?;
+                if found.is_some_and(|found| found.pointer("/metadata/deletionTimestamp").is_some()) {
                     error.message = format!("object is being deleted: {}", error.message);
                 }
                 error
@@ -149,7 +149,7 @@ async fn store_new(
                 continue;
             }
             Err(Refused::Taken) => return Ok(None),
-            Err(Refused::Disk(why)) => ApiError::internal(why),
+            Err(refused) => refused.into(),
         };
         return Err(error);
     }
@@ -160,9 +160,16 @@ static DEFINITIONS: LazyLock<CollectionId> =
     LazyLock::new(|| CollectionId::new("apiextensions.k8s.io", "customresourcedefinitions"));
 
 /// Stores a new object if, at that moment, its namespace and its CRD are there to stay.
-async fn commit_new(server: &Server, call: &Call, key: &Key, tree: &Value) -> Result<Arc<Object>, Refused> {
+async fn commit_new(
+    server: &Server,
+    call: &Call,
+    key: &Key,
+    object: &mut Value,
+) -> Result<Arc<Object>, Refused> {
     let kind = &*call.kind;
-    let stays = |namespace: Option<&Object>| namespace.is_some_and(|o| !admit::is_terminating(o));
+    let stays = |namespace: Option<&Object>| {
+        namespace.is_some_and(|o| admit::is_terminating(o).is_ok_and(|terminating| !terminating))
+    };
     let serves = |definition: Option<&Object>| {
         definition.zip(kind.custom()).is_some_and(|(object, custom)| defines(object, custom))
     };
@@ -173,14 +180,14 @@ async fn commit_new(server: &Server, call: &Call, key: &Key, tree: &Value) -> Re
     if let Some(custom) = kind.custom() {
         requires.push(Require { id: &DEFINITIONS, key: Key::new("", &custom.definition), check: &serves });
     }
-    server.store.commit_if(&kind.collection, key, None, tree, Fate::Kept, &requires).await
+    commit(server, kind, key, None, object, false, &requires).await
 }
 
 /// Whether a stored CRD is the one that a kind is made of, and not being deleted.
 fn defines(object: &Object, custom: &Custom) -> bool {
     object.mentions(&custom.uid)
         && !(object.mentions("\"deletionTimestamp\"")
-            && object.value().pointer("/metadata/deletionTimestamp").is_some())
+            && object.value().is_ok_and(|tree| tree.pointer("/metadata/deletionTimestamp").is_some()))
 }
 
 /// Refuses an object of a kind whose CRD is gone or going.
@@ -243,7 +250,7 @@ pub(super) async fn create_by_update(
             incoming::check_name(call, &object)?;
             incoming::place(call, &mut object, Some(call.name()))?;
             incoming::fit(&call.kind, &mut object).map_err(ApiError::bad_request)?;
-            strategy::default(&call.kind, &mut object);
+            strategy::default(&call.kind, &mut object)?;
             drop_version(&mut object);
             create_tracked(server, call, options, object).await
         }

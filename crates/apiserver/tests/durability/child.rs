@@ -1,7 +1,7 @@
 //! A server in a process of its own.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use mainstay_apiserver::ApiServer;
@@ -19,7 +19,21 @@ pub(crate) struct Child {
 impl Child {
     /// Starts a server on a directory, or says why it refused.
     pub(crate) fn start(directory: &Path) -> Result<Self, String> {
-        let mut process = Command::new(std::env::current_exe().expect("this binary"))
+        Child::spawn(Command::new(this_binary()), directory)
+    }
+
+    /// The same with this much memory and no more.
+    pub(crate) fn start_within(directory: &Path, megabytes: u32) -> Result<Self, String> {
+        let mut shell = Command::new("sh");
+        let limited = format!("ulimit -v {} && exec \"$0\" \"$@\"", megabytes * 1024);
+        shell.args(["-c", &limited]).arg(this_binary());
+        // Each of glibc's arenas takes 64 MB of addresses at once, whether or not it needs them.
+        shell.env("MALLOC_ARENA_MAX", "2");
+        Child::spawn(shell, directory)
+    }
+
+    fn spawn(mut command: Command, directory: &Path) -> Result<Self, String> {
+        let mut process = command
             .args([
                 "--ignored",
                 "--exact",
@@ -54,11 +68,20 @@ impl Child {
         self.client.clone()
     }
 
+    /// Whether it has not ended.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        matches!(self.process.try_wait(), Ok(None))
+    }
+
     /// Kills it as `kill -9` does.
     pub(crate) fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn this_binary() -> PathBuf {
+    std::env::current_exe().expect("this binary")
 }
 
 impl Drop for Child {

@@ -2,8 +2,8 @@
 //!
 //! The server runs in a child process, which is this test binary itself with one ignored test chosen.
 
-mod child;
-mod client;
+pub(crate) mod child;
+pub(crate) mod client;
 mod mount;
 
 use std::collections::BTreeMap;

@@ -53,3 +53,20 @@ fn what_is_no_patch_is_undecodable() {
     assert_eq!(decode(b"[").unwrap_err(), "unexpected end of JSON input");
     assert_eq!(decode(b"[]").unwrap(), json!([]));
 }
+
+#[test]
+fn a_webhook_can_make_no_more_of_an_object_than_a_client() {
+    let object = json!({"spec": {"z": "x".repeat(1000), "d": {}}});
+    let doubled: Value =
+        (0..24).map(|at| json!({"op": "copy", "from": "/spec", "path": format!("/spec/z{at}")})).collect();
+    let refused = apply(&object, &doubled).unwrap_err();
+    assert!(
+        refused.starts_with("Unable to complete the copy, the accumulated size increase of copy is "),
+        "{refused}"
+    );
+    assert!(refused.ends_with(", exceeding the limit 3145728"), "{refused}");
+    let nested: Value =
+        (0..9_000).map(|_| json!({"op": "copy", "from": "/spec/d", "path": "/spec/d/d"})).collect();
+    let refused = apply(&object, &nested).unwrap_err();
+    assert!(refused.ends_with("the object would be nested deeper than 125 levels"), "{refused}");
+}

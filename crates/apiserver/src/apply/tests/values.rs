@@ -57,9 +57,9 @@ fn steps_sort_by_kind_then_value() {
 fn a_field_is_a_member_if_marked_or_bare() {
     let fields =
         json!({"f:a": {".": {}, "f:b": {}}, "f:c": {"f:d": {}}, "f:e": {".": {}}, "x:later": {"f:f": {}}});
-    let paths: Vec<String> =
-        set(&fields).paths().iter().map(|path| path.iter().map(ToString::to_string).collect()).collect();
-    assert_eq!(paths, [".a", ".e", ".a.b", ".c.d"]);
+    assert_eq!(set(&fields).paths(9, ToString::to_string), [".a", ".e", ".a.b", ".c.d"]);
+    assert_eq!(set(&fields).paths(3, ToString::to_string), [".a", ".e", ".a.b"]);
+    assert_eq!(set(&fields).len(), 4);
     expect![[r#"{"f:a":{".":{},"f:b":{}},"f:c":{"f:d":{}},"f:e":{}}"#]]
         .assert_eq(&set(&fields).to_value().to_string());
     assert!(set(&json!({".": {}})).is_empty());

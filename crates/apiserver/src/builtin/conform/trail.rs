@@ -45,6 +45,7 @@ impl<'a> Trail<'a> {
             Step::Index(index) => drop(write!(path, "[{index}]")),
         });
         push_dotted(&mut path, name);
+        crate::field::cut(&mut path);
         path
     }
 

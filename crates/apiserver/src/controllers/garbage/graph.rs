@@ -43,8 +43,10 @@ struct Head {
 }
 
 impl Metadata {
-    pub(super) fn of(object: &Object) -> Metadata {
-        serde_json::from_slice::<Head>(&object.json).map(|head| head.metadata).unwrap_or_default()
+    /// None, and a line in the log, if the object cannot be read. Nothing may be collected on account of that.
+    pub(super) fn of(object: &Object) -> Option<Metadata> {
+        let head = object.read::<Head>().inspect_err(|error| tracing::error!("{error}"));
+        head.ok().map(|head| head.metadata)
     }
 
     pub(super) fn has_finalizer(&self, finalizer: &str) -> bool {
@@ -115,7 +117,7 @@ impl Graph {
         if !may_matter(object) && !self.nodes.contains_key(&place) {
             return;
         }
-        let metadata = Metadata::of(object);
+        let Some(metadata) = Metadata::of(object) else { return };
         let mut owners = BTreeMap::new();
         for owner in &metadata.owner_references {
             *owners.entry(owner.uid.clone()).or_insert(false) |= owner.is_blocked();
@@ -156,7 +158,10 @@ impl Graph {
         let uid = match &node {
             Some(node) => node.uid.clone(),
             None if self.dependents.is_empty() && self.waiting.is_empty() => return,
-            None => Metadata::of(object).uid,
+            None => match Metadata::of(object) {
+                Some(metadata) => metadata.uid,
+                None => return,
+            },
         };
         self.unknown.remove(&place);
         self.waiting.remove(&uid);

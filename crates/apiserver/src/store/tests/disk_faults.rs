@@ -13,7 +13,11 @@ fn open_faulty(directory: &Path, faults: &Faults) -> Store {
 
 fn notes(store: &Store) -> BTreeMap<String, u64> {
     let listing = store.list(&pods(), None, None, None).unwrap();
-    listing.items.iter().map(|o| (o.key.name.to_string(), o.value()["note"].as_u64().unwrap())).collect()
+    listing
+        .items
+        .iter()
+        .map(|o| (o.key.name.to_string(), o.value().unwrap()["note"].as_u64().unwrap()))
+        .collect()
 }
 
 /// Creates, changes and deletes, and gives what was acknowledged. What was refused must not be seen.
@@ -101,7 +105,8 @@ fn readers_and_waiting_writers_are_answered_while_the_disk_fails() {
     faults.arm(0, i64::MAX);
     let key = Key::new("ns", "a");
     let current = store.get(&pods(), &key).unwrap();
-    let refused = wait(store.commit(&pods(), &key, Some(current.revision), &current.value(), Fate::Removed));
+    let refused =
+        wait(store.commit(&pods(), &key, Some(current.revision), &current.value().unwrap(), Fate::Removed));
     assert!(matches!(refused, Err(Refused::Disk(_))), "{refused:?}");
     assert_eq!(store.get(&pods(), &key).unwrap().revision, current.revision);
     until("it says why", || matches!(store.health(), Health::Failing(why) if why.contains("a fault")));
@@ -118,7 +123,7 @@ fn a_write_that_is_under_way_is_not_seen() {
     put(&store, "a", 1);
     let (id, key, new) = (pods(), Key::new("ns", "a"), Key::new("ns", "new"));
     let (current, listed) = (store.get(&id, &key).unwrap(), notes(&store));
-    let (revision, tree) = (store.revision(), current.value());
+    let (revision, tree) = (store.revision(), current.value().unwrap());
     let mut follower = store.follow(&id, revision).unwrap();
     let held = faults.hold();
     let mut deletion = Box::pin(store.commit(&id, &key, Some(current.revision), &tree, Fate::Removed));

@@ -111,3 +111,29 @@ proptest! {
         prop_assert!(fits(pattern.as_bytes(), image.as_bytes()), "{} {}", pattern, image);
     }
 }
+
+#[test]
+fn rules_that_are_small_to_write_and_large_to_read_are_refused() {
+    let long = "x".repeat(1 << 20);
+    // Enough anchors for so many aliases not to look odd by their number.
+    let anchors = (0..2_500).map(|at| format!("- &b{at} b\n")).collect::<Vec<_>>().concat();
+    let aliases = vec!["*a"; 20_000].join(",");
+    let doubled =
+        (1..40).map(|at| format!("a{at}: &a{at} [*a{0},*a{0}]\n", at - 1)).collect::<Vec<_>>().concat();
+    let nested = (0..40).map(|at| format!("&a{at} [")).collect::<Vec<_>>().concat();
+    let many = vec!["{a: 1}"; 50_000].join(",");
+    let merges: String = (0..20_000).map(|_| "- <<: *a\n").collect();
+    for text in [
+        format!("a: &a {long}\nb: [{aliases}]\n"),
+        format!("a: &a {long}\nb:\n{anchors}c: [{aliases}]\n"),
+        format!("a: &a {{x: {long}}}\nb:\n{anchors}c:\n{merges}"),
+        format!("a0: &a0 []\n{doubled}"),
+        format!("a: {nested}{many}{}\n", "]".repeat(40)),
+        "[".repeat(1 << 20),
+        "{a: ".repeat(1 << 18),
+        "- ".repeat(1 << 20),
+    ] {
+        let start: String = text.chars().take(60).collect();
+        assert!(matches!(text.parse::<Rules>(), Err(RulesError::Yaml(_))), "{start}");
+    }
+}
