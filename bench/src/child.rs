@@ -48,6 +48,8 @@ pub(crate) enum Task {
     Start,
     /// Has two thousand streams begin at once, and prints only that table.
     Streams,
+    /// How the time until pods run grows with their number.
+    Pods,
     /// Has a network of a thousand peers assembled and mended, and prints only that table.
     Networks,
     /// Does the same at 1×, 4× and 16×, and prints only that table.
@@ -125,6 +127,7 @@ pub(crate) async fn run(task: Task) -> Result<()> {
         }
         Task::Start => crate::start::measure().await,
         Task::Streams => crate::streams::measure().await,
+        Task::Pods => crate::pods::measure().await,
         Task::Networks => crate::networks::measure().await,
         Task::Growth => crate::growth::measure().await,
         Task::Contender { which, kubeconfig, shops } => contender::run(which, &kubeconfig, shops).await,

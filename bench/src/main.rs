@@ -1,7 +1,7 @@
 //! The embedded API server beside a real kube-apiserver with etcd, and an operator of ours beside the same one written
 //! with kube's `Controller` ([`operators`]), each measured in one run; how many simulated [`worlds`]
-//! there are to a second; how long `mainstay up` takes to [`start`]; two thousand [`streams`] that begin at once; and
-//! a thousand peers of one of the [`networks`]; and how work [grows](growth) with its size.
+//! there are to a second; how long `mainstay up` takes to [`start`]; two thousand [`streams`] that begin at once; how work grows with
+//! the number of [`pods`]; a thousand peers of one of the [`networks`]; and how other work [grows](growth) with its size.
 //!
 //! Both are asked by the same client ([`caller`]) to do the same things ([`measure`]); both are processes
 //! of their own ([`child`]), on the same machine, one after the other. What only ours can do (answering a
@@ -17,6 +17,7 @@ mod micro;
 mod networks;
 mod objects;
 mod operators;
+mod pods;
 mod process;
 mod report;
 mod start;
@@ -65,6 +66,8 @@ fn main() -> Result<()> {
             start::measure().await?;
             println!();
             streams::measure().await?;
+            println!();
+            pods::measure().await?;
             println!();
             // In a process of its own: its peak memory is in the table.
             child::have(&["networks"]).await?;

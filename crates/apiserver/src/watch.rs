@@ -26,6 +26,8 @@ use tokio::time::{Instant, Sleep};
 
 /// How long a watch lasts that does not say.
 const TIMEOUT_DEFAULT: Duration = Duration::from_mins(45);
+/// The longest time a watch can ask for. Beyond it, timers could not be set.
+const TIMEOUT_MAX: Duration = Duration::from_hours(24 * 365);
 /// How often a quiet watch is told how far it is.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 /// The number of events that a watch takes out of history at a time.
@@ -143,7 +145,7 @@ pub(crate) fn watch(server: Arc<Server>, call: Call, options: ListOptions) -> Re
             Err(Expired { oldest }) => return Ok(stream(futures::stream::iter([expired(from, oldest)]))),
         }
     };
-    let timeout = options.timeout_seconds.map_or(TIMEOUT_DEFAULT, Duration::from_secs);
+    let timeout = options.timeout_seconds.map_or(TIMEOUT_DEFAULT, Duration::from_secs).min(TIMEOUT_MAX);
     let info = WatchInfo {
         group: call.kind.group.clone(),
         resource: call.kind.plural.clone(),

@@ -16,10 +16,12 @@ use crate::failure::Failure;
 use crate::output::{Format, Paint, REPORTS, json, patiently, print, say, yaml};
 use crate::streams;
 use crate::systems::{self, Parent, System};
+use crate::token;
 use jiff::Timestamp;
 use mainstay::{Key, Scope};
 use render::{Explained, Report};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// How `mainstay explain` is called.
@@ -35,6 +37,9 @@ pub(crate) struct Options {
     /// Where its operator serves, if it cannot be found.
     #[arg(long, value_name = "URL")]
     at: Option<http::Uri>,
+    /// A file with the token that its operator asks for. It is sent to no address but that of --at.
+    #[arg(long, value_name = "FILE", requires = "at")]
+    debug_token_file: Option<PathBuf>,
     /// How to print it.
     #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = Format::of(REPORTS))]
     output: Format,
@@ -62,7 +67,8 @@ pub(crate) async fn run(options: &Options) -> Result<ExitCode, Failure> {
     let namespace = namespaced.then(|| cluster.or_default(options.namespace.as_deref()));
     let key = Key::new(namespace, &options.name);
     let object = object(&cluster, system, &parent, &key).await?;
-    let asking = find::ask(&cluster, system, options.at.as_ref(), &parent, &key);
+    let token = options.debug_token_file.as_deref().map(token::read).transpose()?;
+    let asking = find::ask(&cluster, system, (options.at.as_ref(), token.as_deref()), &parent, &key);
     let asked = patiently("asking the operator", asking).await;
     let (report, failure) = match asked {
         Ok(report) => (Some(report), None),

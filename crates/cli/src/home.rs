@@ -30,6 +30,8 @@ pub(crate) enum ClaimError {
     Unusable { path: PathBuf, source: io::Error },
     #[error("{path} is in use by another `mainstay up`")]
     Taken { path: PathBuf, holder: Option<Holder> },
+    #[error("others can write to {path}")]
+    Exposed { path: PathBuf, why: String },
 }
 
 /// Who serves a directory, as its lock file says.
@@ -64,6 +66,9 @@ impl Home {
     pub(crate) fn claim(directory: PathBuf) -> Result<Self, ClaimError> {
         let unusable = |source| ClaimError::Unusable { path: directory.clone(), source };
         make_private_directory(&directory).map_err(unusable)?;
+        if let Some(why) = exposed(&directory).map_err(unusable)? {
+            return Err(ClaimError::Exposed { path: directory, why });
+        }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut lock = options.open(directory.join("lock")).map_err(unusable)?;
@@ -117,6 +122,25 @@ fn make_private_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// Why others can write to a directory, if they can. Keys, objects and programs of pods are kept there, and run by this user.
+#[cfg(unix)]
+fn exposed(path: &Path) -> io::Result<Option<String>> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = std::fs::metadata(path)?;
+    let (owner, own) = (found.uid(), rustix::process::geteuid().as_raw());
+    if owner != own && owner != 0 {
+        return Ok(Some(format!("it belongs to user {owner}, and this is user {own}")));
+    }
+    let mode = found.mode() & 0o777;
+    Ok((mode & 0o022 != 0).then(|| format!("its mode is {mode:03o}")))
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+fn exposed(_: &Path) -> io::Result<Option<String>> {
+    Ok(None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,5 +174,24 @@ mod tests {
         }
         drop(home);
         Home::claim(path).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_that_others_can_write_to_is_refused() {
+        use std::fs::Permissions;
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        for (mode, is_refused) in
+            [(0o770, true), (0o702, true), (0o777, true), (0o755, false), (0o700, false)]
+        {
+            std::fs::set_permissions(directory.path(), Permissions::from_mode(mode)).unwrap();
+            let claimed = Home::claim(directory.path().to_owned());
+            assert_eq!(
+                matches!(claimed, Err(ClaimError::Exposed { .. })),
+                is_refused,
+                "{mode:o}: {claimed:?}"
+            );
+        }
     }
 }

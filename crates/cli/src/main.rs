@@ -42,6 +42,7 @@ mod simulate;
 mod status;
 mod streams;
 mod systems;
+mod token;
 mod up;
 
 use clap::{CommandFactory as _, Parser, Subcommand};

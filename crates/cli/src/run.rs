@@ -12,9 +12,11 @@ use crate::cluster::{Cluster, Connection};
 use crate::failure::Failure;
 use crate::output::{patiently, say};
 use crate::systems::{self, Reach, System};
+use crate::token;
 use mainstay::{Operator, RunError};
 use narrate::Narrator;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -32,6 +34,9 @@ pub(crate) struct Options {
     /// Where to serve health, metrics and debug pages; each further system takes the next port. Port 0 takes any free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     serve: SocketAddr,
+    /// Answer metrics and debug pages only to who sends the token in this file. Without it, every user of this machine can read them.
+    #[arg(long, value_name = "FILE")]
+    debug_token_file: Option<PathBuf>,
     /// Look at this namespace only.
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
@@ -71,8 +76,11 @@ fn build(
     options: &Options,
     serve: SocketAddr,
 ) -> Result<Operator, Failure> {
-    let operator = system.operator(cluster.client.clone(), options.reach()).serve(serve).build();
-    operator.map_err(|error| Failure::new(error).context(format!("cannot run {}", system.name)))
+    let mut operator = system.operator(cluster.client.clone(), options.reach()).serve(serve);
+    if let Some(path) = &options.debug_token_file {
+        operator = operator.debug_token(&token::read(path)?);
+    }
+    operator.build().map_err(|error| Failure::new(error).context(format!("cannot run {}", system.name)))
 }
 
 /// Where the system at this place serves.

@@ -163,6 +163,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let client = kube::Client::new(server.clone(), "default");
         let settings = Settings { rules, rules_from, ..settings(&keeping, &listening, &kubeconfig) };
         let local = LocalCluster::start(client.clone(), &logs, settings).await.map_err(refuse::cluster)?;
+        narrate::quarantined(local.quarantined());
         let is_ready = tokio::select! {
             biased;
             () = signals.ended() => false,

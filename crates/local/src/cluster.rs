@@ -95,6 +95,7 @@ pub struct LocalCluster {
     running: JoinSet<()>,
     stop: watch::Sender<bool>,
     processes: Processes,
+    quarantined: Vec<PathBuf>,
 }
 
 impl LocalCluster {
@@ -114,7 +115,7 @@ impl LocalCluster {
         let description = describe(&settings.version);
         heartbeat::register(client.clone(), &description, Timestamp::now()).await?;
         apply_default_class(&client).await?;
-        forget_the_gone(&client, &processes).await?;
+        let quarantined = clear_up(&client, &processes).await?;
 
         let controllers =
             controllers::configure(Operator::builder(controllers::NAME, client.clone())).build()?;
@@ -130,6 +131,7 @@ impl LocalCluster {
             running: JoinSet::new(),
             stop: watch::Sender::new(false),
             processes,
+            quarantined,
         };
         for operator in [controllers, scheduler, node] {
             cluster.run(operator);
@@ -151,6 +153,11 @@ impl LocalCluster {
             }
         });
         self.operators.push(operator);
+    }
+
+    /// Where files of volumes are that the cluster did not know when it started.
+    pub fn quarantined(&self) -> &[PathBuf] {
+        &self.quarantined
     }
 
     /// The operators that run.
@@ -239,8 +246,9 @@ async fn apply_default_class(client: &kube::Client) -> Result<(), StartError> {
     })
 }
 
-/// Removes files of pods and volumes that went while nobody looked.
-async fn forget_the_gone(client: &kube::Client, processes: &Processes) -> Result<(), StartError> {
+/// Removes files of pods that went while nobody looked, and moves those of volumes aside that the cluster does not know. Tells where to.
+async fn clear_up(client: &kube::Client, processes: &Processes) -> Result<Vec<PathBuf>, StartError> {
+    let mut quarantined = Vec::new();
     use crate::node::runtime::Runtime as _;
     let pods = processes.pods();
     if !pods.is_empty() {
@@ -253,12 +261,19 @@ async fn forget_the_gone(client: &kube::Client, processes: &Processes) -> Result
         let there = there::<PersistentVolume>(client, "list volumes").await?;
         let there: BTreeSet<String> = there.into_iter().filter_map(|volume| volume.name).collect();
         for gone in volumes.iter().filter(|name| !there.contains(*name)) {
-            if let Err(error) = processes.forget_volume(gone) {
-                tracing::warn!(volume = gone, %error, "cannot remove the files of a volume that is gone");
+            match processes.quarantine_volume(gone) {
+                Ok(path) => {
+                    let place = path.display();
+                    tracing::warn!(volume = gone, %place, "there is no such volume; its files were moved aside");
+                    quarantined.push(path);
+                }
+                Err(error) => {
+                    tracing::warn!(volume = gone, %error, "there is no such volume; its files stay where they are");
+                }
             }
         }
     }
-    Ok(())
+    Ok(quarantined)
 }
 
 /// The metadata of all objects of a kind.

@@ -39,7 +39,7 @@ fn of<T: DeserializeOwned>(object: Value) -> T {
 }
 
 #[tokio::test]
-async fn files_of_volumes_that_went_while_nobody_looked_are_removed_at_the_start() {
+async fn files_of_volumes_that_nobody_knows_are_moved_aside_at_the_start_and_never_removed() {
     let (client, directory) = (server(), tempfile::tempdir().unwrap());
     let volumes: Api<PersistentVolume> = Api::all(client.clone());
     for (name, policy) in [("there", "Delete"), ("retained", "Retain")] {
@@ -51,8 +51,15 @@ async fn files_of_volumes_that_went_while_nobody_looked_are_removed_at_the_start
     let data = |name: &str| directory.path().join("volumes").join(name);
     for name in ["there", "retained", "gone"] {
         std::fs::create_dir_all(data(name)).unwrap();
+        std::fs::write(data(name).join("file"), name).unwrap();
     }
+    let set_aside = |name: &str| {
+        let file = directory.path().join("quarantine").join(name).join("file");
+        std::fs::read_to_string(file).is_ok_and(|text| text == name)
+    };
     let cluster = start(&client, directory.path()).await;
+    assert_eq!(cluster.quarantined(), [directory.path().join("quarantine/gone")]);
+    assert!(set_aside("gone"));
     assert_eq!(["there", "retained", "gone"].map(|name| data(name).exists()), [true, true, false]);
     eventually("the policy is noted", async || {
         directory.path().join("retained/retained").exists().then_some(())
@@ -69,6 +76,7 @@ async fn files_of_volumes_that_went_while_nobody_looked_are_removed_at_the_start
     }
     start(&client, directory.path()).await.stop().await;
     assert_eq!(["there", "retained"].map(|name| data(name).exists()), [false, true]);
+    assert!(set_aside("there") && set_aside("gone"));
 }
 
 #[tokio::test]

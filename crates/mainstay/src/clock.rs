@@ -5,8 +5,18 @@
 
 use std::fmt;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use tokio::time::Instant;
+
+/// How far ahead a timer is set that is not to fire: thirty years.
+const FAR: Duration = Duration::from_hours(24 * 365 * 30);
+
+/// The instant `wait` after another. A wait that no instant can be given for counts as thirty years.
+pub fn later(from: Instant, wait: Duration) -> Instant {
+    from.checked_add(wait).or_else(|| from.checked_add(FAR)).unwrap_or(from)
+}
 
 /// Tells the time that is written into objects.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
@@ -42,5 +52,19 @@ impl Clock for TokioClock {
     fn now(&self) -> Timestamp {
         // A clock that has run past the end of time stays there.
         self.origin.checked_add(self.started.elapsed()).unwrap_or(Timestamp::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_wait_is_too_long() {
+        let now = Instant::now();
+        assert_eq!(later(now, Duration::from_secs(5)), now + Duration::from_secs(5));
+        for wait in [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_secs(1 << 62)] {
+            assert!(later(now, wait) >= now + FAR, "{wait:?}");
+        }
     }
 }

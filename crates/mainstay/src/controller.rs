@@ -282,7 +282,8 @@ impl ControllerBuilder {
     }
 
     /// Has parents tell of problems by a condition that their kind has for it, instead of [`Reconciled`](crate::plan::RECONCILED). It is
-    /// there, and true, while there is a problem that `words` has a reason and a message for. The handler leaves it out.
+    /// there, and true, while there is a problem that `words` has a reason and a message for. The handler leaves it out, unless it has a
+    /// problem of its own to tell; those of the framework go before.
     pub fn problem_condition(
         mut self,
         type_: &str,

@@ -4,6 +4,9 @@ use serde_json::Value;
 use std::borrow::Borrow;
 use std::time::Duration;
 
+/// The longest time that validation lets a webhook ask for.
+const TIMEOUT_SECONDS_MAX: u64 = 30;
+
 /// What to do when a webhook cannot be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FailurePolicy {
@@ -95,6 +98,8 @@ impl<'a> Hook<'a> {
     }
 
     pub(super) fn timeout(&self) -> Duration {
-        Duration::from_secs(self.spec.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(10))
+        let seconds = self.spec.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(10);
+        // Validation refuses more. What was stored before it did is held to it here.
+        Duration::from_secs(seconds.min(TIMEOUT_SECONDS_MAX))
     }
 }

@@ -105,7 +105,7 @@ fn pod_grace(live: &mut Value, options: &DeleteOptions, deleting: bool, now: Tim
             return Grace::Pending;
         }
         let until: Timestamp = text_at(live, "/metadata/deletionTimestamp").parse().unwrap_or(now);
-        let mut moved = until + SignedDuration::from_secs(period - running);
+        let mut moved = later(until, period.saturating_sub(running));
         if moved < now {
             moved = now;
             if period != 0 {
@@ -117,10 +117,16 @@ fn pod_grace(live: &mut Value, options: &DeleteOptions, deleting: bool, now: Tim
         return Grace::Marked(period);
     }
     let period = grace_period_seconds(live, options.grace_seconds);
-    live["metadata"]["deletionTimestamp"] = format_time(now + SignedDuration::from_secs(period)).into();
+    live["metadata"]["deletionTimestamp"] = format_time(later(now, period)).into();
     live["metadata"]["deletionGracePeriodSeconds"] = period.into();
     bump_generation(live);
     Grace::Marked(period)
+}
+
+/// The time so many seconds after another. The first and the last time that can be written down are the limits.
+fn later(time: Timestamp, seconds: i64) -> Timestamp {
+    let limit = if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    time.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(limit)
 }
 
 fn mark(object: &mut Value, now: Timestamp) {
@@ -188,5 +194,50 @@ mod tests {
         assert_eq!(object["metadata"]["finalizers"], json!(["a/b", "foregroundDeletion"]));
         set_propagation(&mut object, Some(Propagation::Background));
         assert_eq!(object["metadata"]["finalizers"], json!(["a/b"]));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_grace_period_is_beyond_the_ends_of_time(
+            requested in proptest::option::of(seconds()),
+            of_spec in seconds(),
+            running in proptest::option::of(seconds()),
+            until in times(),
+            now in times(),
+        ) {
+            let mut pod = json!({
+                "metadata": {"name": "p", "generation": 1},
+                "spec": {"nodeName": "n", "terminationGracePeriodSeconds": of_spec},
+                "status": {"phase": "Running"},
+            });
+            if let Some(running) = running {
+                pod["metadata"]["deletionGracePeriodSeconds"] = running.into();
+                pod["metadata"]["deletionTimestamp"] = format_time(until).into();
+            }
+            let options = DeleteOptions { grace_seconds: requested, ..DeleteOptions::default() };
+            if let Grace::Marked(_) = pod_grace(&mut pod, &options, running.is_some(), now) {
+                let marked: Timestamp = text_at(&pod, "/metadata/deletionTimestamp").parse().unwrap();
+                proptest::prop_assert!(marked.as_second() >= now.as_second(), "{marked} is before {now}");
+            }
+        }
+    }
+
+    /// All of 64 bits, their ends more often than by chance.
+    fn seconds() -> impl proptest::strategy::Strategy<Value = i64> {
+        use proptest::prelude::*;
+        prop_oneof![0_i64..100, any::<i64>(), proptest::sample::select(vec![i64::MIN, -1, 0, 1, i64::MAX])]
+    }
+
+    fn times() -> impl proptest::strategy::Strategy<Value = Timestamp> {
+        use proptest::prelude::*;
+        let ends = proptest::sample::select(vec![
+            "0001-01-01T00:00:00Z".parse().unwrap(),
+            Timestamp::UNIX_EPOCH,
+            Timestamp::MAX,
+        ]);
+        prop_oneof![
+            ends,
+            (-1_000_000_000_i64..10_000_000_000).prop_map(|second| Timestamp::from_second(second).unwrap())
+        ]
     }
 }

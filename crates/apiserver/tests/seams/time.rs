@@ -176,3 +176,69 @@ async fn another_seed_gives_other_uids() {
     assert_ne!(uid(1).await, uid(2).await);
     assert_eq!(uid(1).await, uid(1).await);
 }
+
+/// A pod that is bound to a node, with the longest grace that can be written down.
+async fn patient_pod(server: &ApiServer, namespace: &str) -> String {
+    let pods = format!("/api/v1/namespaces/{namespace}/pods");
+    let pod = json!({
+        "metadata": {"name": "p"},
+        "spec": {"nodeName": "n", "terminationGracePeriodSeconds": i64::MAX, "containers": [{"name": "c", "image": "i"}]},
+    });
+    succeed(server, "POST", &pods, pod).await;
+    format!("{pods}/p")
+}
+
+#[tokio::test(start_paused = true)]
+async fn grace_that_lasts_beyond_the_end_of_time_ends_with_it() {
+    let server = virtual_server();
+    let path = patient_pod(&server, "default").await;
+    let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": i64::MAX});
+    let deleted = succeed(&server, "DELETE", &path, options).await;
+    assert_eq!(deleted["metadata"]["deletionGracePeriodSeconds"], i64::MAX);
+    assert!(
+        deleted["metadata"]["deletionTimestamp"].as_str().unwrap().starts_with("9999-12-30"),
+        "{deleted}"
+    );
+    // It can be shortened like any other.
+    let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0});
+    succeed(&server, "DELETE", &path, options).await;
+    assert_eq!(crate::seams::send(&server, "GET", &path, Value::Null).await.0, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_with_a_patient_pod_terminates_and_controllers_go_on() {
+    let server = virtual_server();
+    succeed(&server, "POST", "/api/v1/namespaces", json!({"metadata": {"name": "other"}})).await;
+    let path = patient_pod(&server, "other").await;
+    succeed(&server, "DELETE", "/api/v1/namespaces/other", Value::Null).await;
+    let mut marked = Value::Null;
+    for _ in 0..100 {
+        marked = succeed(&server, "GET", &path, Value::Null).await;
+        if !marked["metadata"]["deletionTimestamp"].is_null() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], i64::MAX, "{marked}");
+    // Those who delete what is left go on: they see that the pod is gone.
+    let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0});
+    succeed(&server, "DELETE", &path, options).await;
+    for _ in 0..100 {
+        if crate::seams::send(&server, "GET", "/api/v1/namespaces/other", Value::Null).await.0 == 404 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    panic!("the namespace is still there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_is_to_last_for_ever_lasts() {
+    let server = virtual_server();
+    for seconds in [i64::MAX.to_string(), (i64::MAX - 1).to_string(), "4611686018427387904".to_owned()] {
+        let mut events = Events::of(&server, &watch_path(&format!("&timeoutSeconds={seconds}"))).await;
+        let name = format!("m{seconds}");
+        succeed(&server, "POST", MAPS, map(&name, "1")).await;
+        while events.line().await != format!("ADDED {name}=1") {}
+    }
+}

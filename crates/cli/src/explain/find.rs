@@ -35,12 +35,12 @@ enum Asked {
 pub(super) async fn ask(
     cluster: &Cluster,
     system: &System,
-    at: Option<&Uri>,
+    (at, token): (Option<&Uri>, Option<&str>),
     parent: &Parent,
     key: &Key,
 ) -> Result<Report, Failure> {
     let places = match at {
-        Some(uri) => vec![direct(uri.clone())?],
+        Some(uri) => vec![direct(uri.clone(), token)?],
         None => places(cluster, system).await?,
     };
     let mut told: Option<Report> = None;
@@ -98,7 +98,7 @@ async fn places(cluster: &Cluster, system: &System) -> Result<Vec<Place>, Failur
     let mut places = Vec::new();
     for url in announced(cluster, system.name).await.map_err(failed)? {
         // What is no address was written by somebody else.
-        places.extend(url.parse().ok().and_then(|uri| direct(uri).ok()));
+        places.extend(url.parse().ok().and_then(|uri| direct(uri, None).ok()));
     }
     let selector = format!("app.kubernetes.io/name={APP},app.kubernetes.io/component={}", system.name);
     let pods = match list(&cluster.client, &format!("/api/v1/pods?labelSelector={selector}")).await {
@@ -121,11 +121,12 @@ async fn places(cluster: &Cluster, system: &System) -> Result<Vec<Place>, Failur
 }
 
 /// An operator at an address.
-fn direct(uri: Uri) -> Result<Place, Failure> {
+fn direct(uri: Uri, token: Option<&str>) -> Result<Place, Failure> {
     let name = uri.to_string().trim_end_matches('/').to_owned();
     let mut config = Config::new(uri);
     config.connect_timeout = Some(PATIENCE);
     config.default_retry = false;
+    config.auth_info.token = token.map(|token| token.to_owned().into());
     let client = Client::try_from(config);
     let client = client.map_err(|error| Failure::new(error).context(format!("cannot ask {name}")))?;
     Ok(Place { name, client, prefix: String::new() })

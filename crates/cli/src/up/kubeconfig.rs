@@ -1,7 +1,10 @@
 //! The file that lets clients find the way in. One process at a time writes it, and none writes over a file of somebody else.
 //!
 //! The claim is a lock of the operating system on the file: it ends with the process however that ends, and leaves nothing beside the
-//! file. Writing puts another file in its place, so that nobody reads a half; the claim is then on both.
+//! file. A file that is not there appears when it is complete, with the lock on it. Writing puts another file in the place of one that
+//! is there, so that nobody reads a half; the claim is then on both. What users have put into it stays: see [`merge`].
+
+mod merge;
 
 use super::refuse;
 use crate::failure::Failure;
@@ -16,67 +19,94 @@ use std::path::{Path, PathBuf};
 pub(super) struct Claim {
     path: PathBuf,
     held: Vec<File>,
-    /// It was made to be held, and says nothing yet.
-    is_blank: bool,
+    may_be_foreign: bool,
+    /// What was in it.
+    before: Option<String>,
 }
 
 impl Claim {
-    /// Claims the file, which may be there or not. One that holds something else than a kubeconfig of ours is refused, unless it is
-    /// in a directory that is ours anyway.
+    /// Claims the file, if it is there. One that holds something else than a kubeconfig of ours is refused, unless it is in a
+    /// directory that is ours anyway. One that is not there is claimed when it is written.
     pub(super) fn new(path: &Path, may_be_foreign: bool) -> Result<Self, Failure> {
         let failed = |error| refuse::kubeconfig(error, path);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
-        let (mut file, is_blank) = match File::create_new(path) {
-            Ok(file) => (file, true),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                (File::open(path).map_err(failed)?, false)
-            }
+        let mut claim = Claim { path: path.to_owned(), held: Vec::new(), may_be_foreign, before: None };
+        match File::open(path) {
+            Ok(file) => claim.take(file)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
-        };
-        hold(&file, path)?;
-        let mut claim = Claim { path: path.to_owned(), held: Vec::new(), is_blank };
-        if !is_blank && may_be_foreign {
-            let mut text = String::new();
-            let read = file.read_to_string(&mut text);
-            // What is no text is no kubeconfig either. One that was killed before it wrote anything has left a blank file.
-            let is_blank = text.trim().is_empty();
-            let is_ours = is_blank || Config::parse(&text).is_some_and(|config| config.is_ours());
-            if read.is_err() || !is_ours {
-                return Err(refuse::foreign_kubeconfig(path));
-            }
         }
-        claim.held.push(file);
         Ok(claim)
+    }
+
+    /// Claims a file that is there.
+    fn take(&mut self, mut file: File) -> Result<(), Failure> {
+        hold(&file, &self.path)?;
+        let mut text = String::new();
+        let read = file.read_to_string(&mut text);
+        // What is no text is no kubeconfig either. A blank file says nothing that could be lost.
+        let is_blank = text.trim().is_empty();
+        let is_ours = is_blank || Config::parse(&text).is_some_and(|config| config.is_ours());
+        if self.may_be_foreign && (read.is_err() || !is_ours) {
+            return Err(refuse::foreign_kubeconfig(&self.path));
+        }
+        self.before = read.is_ok().then_some(text);
+        self.held.push(file);
+        Ok(())
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Puts this text into the file.
+    /// Puts this text into the file, and keeps what users have added to it.
     pub(super) fn write(&mut self, text: &str) -> Result<(), Failure> {
+        if self.held.is_empty() && self.appear(text)? {
+            return Ok(());
+        }
+        let text = merge::merged(self.before.as_deref().unwrap_or_default(), text);
         let failed = |error| refuse::kubeconfig(error, &self.path);
         write_private(&self.path, text.as_bytes()).map_err(failed)?;
-        self.is_blank = false;
         let written = File::open(&self.path).map_err(failed)?;
         hold(&written, &self.path)?;
         self.held.push(written);
         Ok(())
     }
 
+    /// Makes the file, complete and locked from the first moment on. False if there is one by now, which is claimed like any other.
+    fn appear(&mut self, text: &str) -> Result<bool, Failure> {
+        let failed = |error| refuse::kubeconfig(error, &self.path);
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}", std::process::id()));
+        let complete = self.path.with_file_name(name);
+        write_private(&complete, text.as_bytes()).map_err(failed)?;
+        let linked = File::open(&complete).and_then(|file| {
+            file.try_lock().map_err(io::Error::from)?;
+            std::fs::hard_link(&complete, &self.path).map(|()| file)
+        });
+        let _ = std::fs::remove_file(&complete);
+        match linked {
+            Ok(file) => {
+                self.held.push(file);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.take(File::open(&self.path).map_err(failed)?)?;
+                Ok(false)
+            }
+            // Not every file system has links. Then it is made as any other file.
+            Err(_) => {
+                self.take(File::create_new(&self.path).map_err(failed)?)?;
+                Ok(false)
+            }
+        }
+    }
+
     /// Removes the file: what it leads to is gone.
     pub(super) fn remove(self) {
         let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if self.is_blank {
-            let _ = std::fs::remove_file(&self.path);
-        }
     }
 }
 
@@ -147,23 +177,50 @@ mod tests {
     fn a_claim_that_comes_to_nothing_leaves_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config");
-        drop(Claim::new(&path, true).unwrap());
+        let claim = Claim::new(&path, true).unwrap();
+        assert!(!path.exists(), "nobody finds a file that says nothing");
+        drop(claim);
         assert!(!path.exists());
     }
 
     #[test]
-    fn a_claim_is_on_the_file_before_and_after_it_is_written() {
+    fn a_claim_is_on_the_file_from_when_it_is_there() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config");
         let own = mainstay_apiserver::Credentials::generate().unwrap().kubeconfig("https://127.0.0.1:1");
         let mut claim = Claim::new(&path, true).unwrap();
-        assert!(Claim::new(&path, true).is_err());
-        assert!(path.exists(), "who is refused does not remove it");
+        let mut second = Claim::new(&path, true).unwrap();
         claim.write(&own).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), own);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+        let refused = second.write(&own).unwrap_err().render();
+        assert!(refused.contains("https://127.0.0.1:1"), "{refused}");
         let refused = Claim::new(&path, true).unwrap_err().render();
         assert!(refused.contains("https://127.0.0.1:1"), "{refused}");
+        claim.write(&own).unwrap();
         drop(claim);
         Claim::new(&path, true).unwrap();
         assert!(path.exists());
+    }
+
+    #[test]
+    fn what_a_user_has_set_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config");
+        let own = |port: u16| {
+            mainstay_apiserver::Credentials::generate()
+                .unwrap()
+                .kubeconfig(&format!("https://127.0.0.1:{port}"))
+        };
+        Claim::new(&path, true).unwrap().write(&own(1)).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("    user: admin\n", "    user: admin\n    namespace: shop\n"))
+            .unwrap();
+        Claim::new(&path, true).unwrap().write(&own(2)).unwrap();
+        let config = kube::config::Kubeconfig::read_from(&path).unwrap();
+        let context = config.contexts[0].context.as_ref().unwrap();
+        assert_eq!(context.namespace.as_deref(), Some("shop"));
+        let server = config.clusters[0].cluster.as_ref().unwrap().server.as_deref();
+        assert_eq!(server, Some("https://127.0.0.1:2"));
     }
 }

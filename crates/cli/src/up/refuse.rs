@@ -33,6 +33,13 @@ pub(super) fn claim(error: ClaimError) -> Failure {
             let next = or_room(&error, ELSEWHERE);
             Failure::new(error).next(next)
         }
+        ClaimError::Exposed { path, why } => {
+            let next = format!("chmod 700 {}, or: {ELSEWHERE}", quoted(&path));
+            Failure::new(anyhow::anyhow!(why))
+                .context(format!("other users can write to {}", path.display()))
+                .unchanged("everything in it")
+                .next(next)
+        }
         ClaimError::Taken { path, holder } => {
             let taken = format!("{} is in use by another `mainstay up`", path.display());
             let failure = Failure::new(anyhow::anyhow!("{taken}"));

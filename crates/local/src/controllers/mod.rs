@@ -3,12 +3,14 @@
 //! Each folder or file is one controller: a pure function from a snapshot to what should exist. `pods` has what those that make
 //! pods share, `revisions` what those that keep their former templates do.
 
+mod bounds;
 mod cron_job;
 mod daemon_set;
 mod deployment;
 mod endpoints;
 pub(crate) mod ephemeral;
 mod job;
+mod names;
 mod orphans;
 mod pod;
 pub(crate) mod pods;
@@ -17,6 +19,8 @@ mod revisions;
 mod share;
 mod stateful_set;
 pub mod storage;
+#[cfg(test)]
+mod tests;
 
 use mainstay::{DeletionBudget, Kind, OperatorBuilder};
 

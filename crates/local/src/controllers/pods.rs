@@ -42,18 +42,25 @@ where
 {
     let fitting: Vec<K> = request.select(&selector_text(selector))?;
     let mut taken: BTreeSet<String> = fitting.iter().map(K::name_any).collect();
-    let (mut own, mut strayed) = (Vec::new(), Vec::new());
-    for object in request.children::<K>().iter() {
-        let object = object?;
-        if taken.contains(&object.name_any()) || is_going(&object) {
+    let (mut own, mut free, mut strayed) = (Vec::new(), Vec::new(), Vec::new());
+    // Most of its own fit its selector. To read them a second time as children would double the work.
+    for child in request.children_of(&Kind::of::<K>()).iter().filter(|child| !taken.contains(child.name())) {
+        let object: K = child.parse()?;
+        if is_going(&object) {
             own.push(object);
         } else {
             strayed.push(reference(&object));
         }
     }
+    for object in fitting {
+        if controller_uid(&object) == Some(request.uid()) {
+            own.push(object);
+        } else if controller_uid(&object).is_none() && !is_going(&object) {
+            free.push(object);
+        }
+    }
+    own.sort_by_cached_key(K::name_any);
     taken.extend(own.iter().map(K::name_any));
-    let is_free = |object: &K| controller_uid(object).is_none() && !is_going(object);
-    let free = fitting.into_iter().filter(is_free).collect();
     Ok(Claimed { own, free, strayed, taken })
 }
 
@@ -156,7 +163,7 @@ pub(super) fn availability(pod: &Pod, min_ready_seconds: Option<i32>, now: Times
     };
     let least = SignedDuration::from_secs(least.into());
     let since = ready.last_transition_time.as_ref().map_or(now, |time| time.0);
-    let left = least - now.duration_since(since);
+    let left = least.saturating_sub(now.duration_since(since));
     match Duration::try_from(left) {
         Ok(left) if !left.is_zero() => Availability::After(left),
         _ => Availability::Available,
@@ -176,25 +183,6 @@ pub(super) fn pod_from(template: &PodTemplateSpec, name: &str) -> Pod {
     Pod { metadata, spec: template.spec.clone(), status: None }
 }
 
-/// Names for so many new pods. A name that any pod has is passed over, also one whose labels do not fit: it may have been released.
-pub(super) fn new_names(
-    request: &SyncRequest,
-    prefix: &str,
-    taken: &BTreeSet<String>,
-    count: usize,
-) -> Result<Vec<String>, Error> {
-    let mut names = Vec::with_capacity(count);
-    let mut free = free_names(prefix, taken);
-    while names.len() < count
-        && let Some(name) = free.next()
-    {
-        if request.get::<Pod>(&name)?.is_none() {
-            names.push(name);
-        }
-    }
-    Ok(names)
-}
-
 /// Names that begin with `prefix` and are not taken, the same each time: Kubernetes' are random. Of a long prefix only the beginning
 /// is used, as Kubernetes does for generated names.
 pub(super) fn free_names<'a>(
@@ -205,18 +193,6 @@ pub(super) fn free_names<'a>(
     let names =
         (0_u64..).map(move |number| format!("{prefix}{}", suffix(&content_hash(&json!([prefix, number])))));
     names.filter(|name| !taken.contains(name))
-}
-
-/// [`free_names`] that differ for different salts, as for parents of the same name that follow each other.
-pub(super) fn free_names_of<'a>(
-    salt: &'a str,
-    prefix: &'a str,
-    taken: &'a BTreeSet<String>,
-) -> impl Iterator<Item = String> + 'a {
-    let hashes = (0_u64..).map(move |number| content_hash(&json!([salt, prefix, number])));
-    let names = hashes.map(move |hash| format!("{prefix}{}", suffix(&hash)));
-    let mut given = BTreeSet::new();
-    names.filter(move |name| !taken.contains(name) && given.insert(name.clone()))
 }
 
 /// Five letters and digits that make no words, from a hash in hexadecimal.

@@ -84,13 +84,13 @@ fn choose(
     let newest = known.last().map_or(0, |revision| revision.revision);
     let update = match known.iter().rposition(says_the_same) {
         Some(place) if place + 1 == known.len() => known[place].clone(),
-        Some(place) => ControllerRevision { revision: newest + 1, ..known[place].clone() },
+        Some(place) => ControllerRevision { revision: newest.saturating_add(1), ..known[place].clone() },
         None => loop {
-            let fresh = fresh(source, &data, newest + 1, collisions);
+            let fresh = fresh(source, &data, newest.saturating_add(1), collisions);
             if other(&fresh.name_any())?.is_none_or(|taken| says_the_same(&taken)) {
                 break fresh;
             }
-            collisions += 1;
+            collisions = collisions.saturating_add(1);
         },
     };
     Ok(Revisions { known, update, collisions })

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Container, EnvFromSource, EnvVar, PersistentVolumeClaim, Pod, Secret, Volume, VolumeProjection,
+    ConfigMap, Container, EnvFromSource, EnvVar, KeyToPath, PersistentVolumeClaim, Pod, Secret, Volume,
+    VolumeProjection,
 };
 use mainstay::{Error, SyncRequest};
 
@@ -52,10 +53,11 @@ fn missing_for_volume(request: &SyncRequest, pod: &Pod, volume: &Volume) -> Resu
             .then(|| format!("persistentvolumeclaim \"{name}\" is not bound")));
     }
     if let Some(source) = &volume.config_map {
-        return config_map(request, &source.name, None, source.optional);
+        return config_map_files(request, &source.name, source.items.as_deref(), source.optional);
     }
     if let Some(source) = &volume.secret {
-        return secret(request, source.secret_name.as_deref().unwrap_or_default(), None, source.optional);
+        let name = source.secret_name.as_deref().unwrap_or_default();
+        return secret_files(request, name, source.items.as_deref(), source.optional);
     }
     for source in volume.projected.iter().flat_map(|projected| projected.sources.iter().flatten()) {
         if let Some(missing) = missing_for_projection(request, source)? {
@@ -67,12 +69,46 @@ fn missing_for_volume(request: &SyncRequest, pod: &Pod, volume: &Volume) -> Resu
 
 fn missing_for_projection(request: &SyncRequest, source: &VolumeProjection) -> Result<Option<String>, Error> {
     if let Some(source) = &source.config_map {
-        return config_map(request, &source.name, None, source.optional);
+        return config_map_files(request, &source.name, source.items.as_deref(), source.optional);
     }
     if let Some(source) = &source.secret {
-        return secret(request, &source.name, None, source.optional);
+        return secret_files(request, &source.name, source.items.as_deref(), source.optional);
     }
     Ok(None)
+}
+
+/// What a volume lacks that shows a config map, or the keys of it that `items` names.
+fn config_map_files(
+    request: &SyncRequest,
+    name: &str,
+    items: Option<&[KeyToPath]>,
+    optional: Option<bool>,
+) -> Result<Option<String>, Error> {
+    for item in items.unwrap_or_default() {
+        if config_map(request, name, Some(&item.key), optional)?.is_some()
+            && request.get::<ConfigMap>(name)?.is_some()
+        {
+            return Ok(Some(format!("configmap references non-existent config key: {}", item.key)));
+        }
+    }
+    config_map(request, name, None, optional)
+}
+
+/// What a volume lacks that shows a secret, or the keys of it that `items` names.
+fn secret_files(
+    request: &SyncRequest,
+    name: &str,
+    items: Option<&[KeyToPath]>,
+    optional: Option<bool>,
+) -> Result<Option<String>, Error> {
+    for item in items.unwrap_or_default() {
+        if secret(request, name, Some(&item.key), optional)?.is_some()
+            && request.get::<Secret>(name)?.is_some()
+        {
+            return Ok(Some(format!("references non-existent secret key: {}", item.key)));
+        }
+    }
+    secret(request, name, None, optional)
 }
 
 fn missing_for_container(request: &SyncRequest, container: &Container) -> Result<Option<String>, Error> {

@@ -23,13 +23,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodCondition, PodStatus};
 use mainstay::diff::content_hash;
 use serde_json::json;
 
 use super::lifecycle::{Start, Stop, after, left, stopping};
 use super::rules::{Behaviour, Crashes, Moment, Rules, Span};
 use super::runtime::{CannotStart, Observed};
+use crate::time::whole_seconds;
 
 const STARTS_AFTER: Duration = Duration::from_secs(1);
 const STOPS_AFTER: Duration = Duration::from_secs(1);
@@ -39,6 +40,28 @@ const CRASHES_AFTER: Duration = Duration::from_secs(1);
 /// The exit code of a program that SIGTERM ends.
 const INTERRUPTED: i32 = 143;
 const PREFIX: &str = "mainstay.dev/";
+
+/// The condition of pods that run nowhere.
+pub const CONDITION: &str = "mainstay.dev/Simulated";
+
+/// Says in a pod's status that the pod is simulated.
+pub(super) fn tell(status: &mut PodStatus, now: Timestamp) {
+    let conditions = status.conditions.get_or_insert_default();
+    if conditions.iter().any(|known| known.type_ == CONDITION) {
+        return;
+    }
+    conditions.push(PodCondition {
+        type_: CONDITION.to_owned(),
+        status: "True".to_owned(),
+        reason: Some("NoProcess".to_owned()),
+        message: Some(
+            "No process runs for this pod: what its status says is made up by annotations, rules and time"
+                .to_owned(),
+        ),
+        last_transition_time: Some(whole_seconds(now)),
+        ..PodCondition::default()
+    });
+}
 
 /// What is seen of simulated containers.
 #[derive(Debug, Clone, Default)]

@@ -59,7 +59,8 @@ pub(super) fn simulate(node: &Node, request: &SyncRequest) -> Result<SyncRespons
             now,
         });
     }
-    answer(&pod, decision, seen.next)
+    simulated::tell(&mut decision.status, now);
+    answer(&pod, decision, seen.next, true)
 }
 
 /// What becomes of a pod that the runtime runs.
@@ -84,7 +85,7 @@ async fn run(
         runtime.stop(&id, stop.grace_left(now));
     }
     if decision.starts.is_empty() {
-        return answer(&pod, decision, None);
+        return answer(&pod, decision, None, false);
     }
     let holds = observe_holds(request, &pod)?;
     let mut refused = BTreeMap::new();
@@ -108,11 +109,16 @@ async fn run(
     let seen = observe(runtime, &id, &pod);
     let decision = decide(&Situation { seen: &seen, refused: &refused, ..situation });
     let retry = (!refused.is_empty() || holds.pod.is_some()).then_some(RETRY_AFTER);
-    answer(&pod, decision, retry)
+    answer(&pod, decision, retry, false)
 }
 
-fn answer(pod: &Pod, decision: Decision, next: Option<Duration>) -> Result<SyncResponse, Error> {
-    let told = events(pod, &decision.status);
+fn answer(
+    pod: &Pod,
+    decision: Decision,
+    next: Option<Duration>,
+    is_simulated: bool,
+) -> Result<SyncResponse, Error> {
+    let told = events(pod, &decision.status, is_simulated);
     let mut response = SyncResponse::from_status(decision.status)?;
     for event in told {
         response = response.with_event(event);

@@ -23,6 +23,8 @@ pub(super) struct World {
     pub(super) nodes: Vec<Node>,
     /// Those of all namespaces that have a node.
     pub(super) pods: Vec<Placed>,
+    /// What pods ask of nodes, where that is known without looking at them.
+    pub(super) used: BTreeMap<String, Amounts>,
     /// The claims that the pod names; `None` for those that there are not.
     pub(super) claims: BTreeMap<String, Option<PersistentVolumeClaim>>,
     pub(super) volumes: Vec<PersistentVolume>,
@@ -55,7 +57,8 @@ pub(super) fn decide(pod: &Pod, world: &World) -> Decision {
     let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
     let mut fitting = Vec::new();
     for node in &world.nodes {
-        let (all, used) = (allocatable(node), used(&node.name_any(), &world.pods));
+        let known = world.used.get(&node.name_any()).cloned();
+        let (all, used) = (allocatable(node), known.unwrap_or_else(|| used(&node.name_any(), &world.pods)));
         let reasons = refuse(&spec, node, &lacking(&wanted, &all, &used), &waiting, world);
         if reasons.is_empty() {
             fitting.push((Reverse(left(&wanted, &all, &used)), node.name_any()));
@@ -214,9 +217,8 @@ fn left(wanted: &Amounts, allocatable: &Amounts, used: &Amounts) -> i128 {
 }
 
 /// Whether a node has room for a pod beside these.
-pub(super) fn has_room(pod: &Pod, world: &World, node: &str, there: &[Placed]) -> bool {
+pub(super) fn has_room(pod: &Pod, world: &World, node: &str, used: &Amounts) -> bool {
     let Some(known) = world.nodes.iter().find(|known| known.name_any() == node) else { return false };
     let spec = pod.spec.clone().unwrap_or_default();
-    let others = there.iter().filter(|other| other.metadata.uid != pod.metadata.uid);
-    lacking(&requests(&spec), &allocatable(known), &used(node, others)).is_empty()
+    lacking(&requests(&spec), &allocatable(known), used).is_empty()
 }

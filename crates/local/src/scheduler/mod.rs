@@ -10,20 +10,22 @@
 //! selectors and required affinity, requests against what is allocatable, where volumes can be used. Of several nodes that one
 //! is taken which has the largest part of its resources left.
 //!
-//! No node is given more than it has. One pod is placed at a time, and right before it is, the pods of its node are read from the
-//! server itself: what this or a former scheduler has just placed there may not have come round to the cache. A second scheduler
-//! beside this one would break that, as it would in Kubernetes.
+//! No node is given more than it has. One pod is placed at a time, by what the server itself said of the pods of its node not more than a
+//! second ago and by what was placed there since ([`ledger`]): what this or a former scheduler has just placed there may not have come
+//! round to the cache. A second scheduler beside this one would break that, as it would in Kubernetes.
 //!
 //! What is absent: priorities and preemption, affinity between pods and topology spread, host ports, preferred affinity, limits of
 //! volumes per node, `ReadWriteOncePod`, dynamic resources, extenders, profiles. Pods with other schedulers' names are theirs.
 
 mod decide;
+mod ledger;
 mod placed;
 mod resources;
 #[cfg(test)]
 mod tests;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -39,6 +41,7 @@ use crate::controllers::pods::has_ended;
 use crate::controllers::storage::SELECTED_NODE;
 use crate::time::whole_seconds;
 use decide::{Decision, World, decide};
+use ledger::Ledger;
 use placed::Placed;
 
 /// The operator's name, and its field manager.
@@ -52,24 +55,34 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Adds the scheduler to an operator. One pod is looked at after the other.
 pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
-    let client = operator.client();
+    let (client, ledger) = (operator.client(), Arc::new(Ledger::default()));
     let controller = Controller::of::<Pod>()
         .reads_everywhere::<Pod>()
         .reads::<Node>()
         .reads::<PersistentVolumeClaim>()
         .reads::<PersistentVolume>()
         .reads::<StorageClass>()
-        .sync_async(move |request| sync(request, client.clone()));
+        .sync_async(move |request| sync(request, client.clone(), Arc::clone(&ledger)));
     operator.concurrency(1).controller(controller)
 }
 
-async fn sync(request: SyncRequest, client: Client) -> Result<SyncResponse, Error> {
+async fn sync(request: SyncRequest, client: Client, ledger: Arc<Ledger>) -> Result<SyncResponse, Error> {
     let pod: Pod = request.parent()?;
     if !is_waiting(&pod) {
         return Ok(SyncResponse::new());
     }
-    let world = observe(&request, &pod)?;
-    let server = Server { client, pod: &pod };
+    let server = Server { client, pod: &pod, ledger: &ledger };
+    let mut world = observe(&request, &pod)?;
+    world.used = ledger.known();
+    // If enough is known of all nodes, nobody else's pods have to be looked at.
+    if world.nodes.iter().all(|node| world.used.contains_key(&node.name_any()))
+        && let Decision::Bind(node) = decide(&pod, &world)
+    {
+        return server.bind(&world, &node).await;
+    }
+    world.used.clear();
+    world.pods = request.select_everywhere("")?;
+    world.pods.retain(|pod: &Placed| pod.node().is_some());
     match decide(&pod, &world) {
         Decision::Bind(node) => server.bind(&world, &node).await,
         Decision::Await { node, claims } => server.select_node(&node, &claims).await,
@@ -87,11 +100,9 @@ fn is_waiting(pod: &Pod) -> bool {
         && !has_ended(pod)
 }
 
-/// All that a decision looks at.
+/// All that a decision looks at, but other pods.
 fn observe(request: &SyncRequest, pod: &Pod) -> Result<World, Error> {
-    let mut pods: Vec<Placed> = request.select_everywhere("")?;
-    pods.retain(|pod| pod.node().is_some());
-    let mut world = World { nodes: request.select("")?, pods, ..World::default() };
+    let mut world = World { nodes: request.select("")?, ..World::default() };
     for name in decide::claim_names(pod) {
         let claim: Option<PersistentVolumeClaim> = request.get(&name)?;
         world.claims.insert(name, claim);
@@ -108,14 +119,21 @@ fn observe(request: &SyncRequest, pod: &Pod) -> Result<World, Error> {
 struct Server<'a> {
     client: Client,
     pod: &'a Pod,
+    ledger: &'a Ledger,
 }
 
 impl Server<'_> {
     async fn bind(&self, world: &World, node: &str) -> Result<SyncResponse, Error> {
-        let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
-        let pods: Api<Placed> = Api::all(self.client.clone());
-        let Some(there) = carry_out(pods.list(&on_node)).await? else { return Ok(again()) };
-        if !decide::has_room(self.pod, world, node, &there.items) {
+        if !self.ledger.known().contains_key(node) {
+            let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
+            let pods: Api<Placed> = Api::all(self.client.clone());
+            let Some(there) = carry_out(pods.list(&on_node)).await? else { return Ok(again()) };
+            self.ledger.read(node, &there.items);
+        }
+        let has_room =
+            self.ledger.known().get(node).is_some_and(|used| decide::has_room(self.pod, world, node, used));
+        if !has_room {
+            self.ledger.forget(node);
             return Ok(again());
         }
         let (namespace, name) = (self.pod.namespace().unwrap_or_default(), self.pod.name_any());
@@ -128,8 +146,16 @@ impl Server<'_> {
         let options = PostParams { field_manager: Some(NAME.to_owned()), ..PostParams::default() };
         let pods = self.pods();
         let bound = pods.create_subresource::<_, Value>("binding", &name, &options, &binding);
-        if carry_out(bound).await?.is_none() {
-            return Ok(again());
+        match carry_out(bound).await {
+            Ok(Some(_)) => {
+                let wanted = resources::requests(&self.pod.spec.clone().unwrap_or_default());
+                self.ledger.place(node, &self.pod.uid().unwrap_or_default(), &wanted);
+            }
+            other => {
+                // It may have been carried out all the same.
+                self.ledger.forget(node);
+                return other.map(|_| again());
+            }
         }
         let message = format!("Successfully assigned {namespace}/{name} to {node}");
         Ok(SyncResponse::new().with_event(Event::normal("Scheduled", &message).with_action("Binding")))

@@ -312,7 +312,7 @@ proptest! {
             let here = World { nodes: nodes.clone(), pods: there.clone(), ..World::default() };
             match decide(&new, &here) {
                 Decision::Bind(node) => {
-                    prop_assert!(decide::has_room(&new, &here, &node, &there));
+                    prop_assert!(decide::has_room(&new, &here, &node, &used(&node, &there)));
                     new.spec.as_mut().unwrap().node_name = Some(node);
                     there.push(placed(&new));
                 }
@@ -320,7 +320,7 @@ proptest! {
                     let beginning = format!("0/{} nodes are available: ", sizes.len());
                     prop_assert!(message.starts_with(&beginning), "{}", message);
                     for node in &nodes {
-                        prop_assert!(!decide::has_room(&new, &here, &node.name_any(), &there));
+                        prop_assert!(!decide::has_room(&new, &here, &node.name_any(), &used(&node.name_any(), &there)));
                     }
                 }
                 Decision::Await { .. } => prop_assert!(false, "it has no claims"),

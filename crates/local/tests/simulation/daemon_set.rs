@@ -141,22 +141,22 @@ fn the_course_of_nodes() {
     expect![[r#"
         step 1: create DaemonSet log
         controllerrevisions.apps log-c6a6f063f6: created
-        pods log-fv8tp: created
-        pods log-rfnb4: created
+        pods log-hhwbz: created
+        pods log-xzglb: created
         step 2: create Node three
-        pods log-px7tt: created
+        pods log-gkztl: created
         step 3: delete Node one
-        pods log-fv8tp: removed
+        pods log-hhwbz: removed
         step 4: patch Node two with {"spec":{"taints":[{"effect":"NoSchedule","key":"out"}]}}
         step 5: patch Node three with {"spec":{"taints":[{"effect":"NoExecute","key":"out"}]}}
-        pods log-px7tt: removed
+        pods log-gkztl: removed
         step 6: patch Node three with {"spec":{"taints":null}}
-        pods log-px7tt: created
+        pods log-w4j6v: created
         step 7: patch DaemonSet log with {"spec":{"template":{"spec":{"containers":[{"image":"log:2","name":"log"}]}}}}
         controllerrevisions.apps log-7116aa9ae4: created
-        pods log-px7tt: removed
-        pods log-mdvgx: created
-        pods log-rfnb4: removed"#]].assert_eq(&course(&on_two_nodes(script)));
+        pods log-w4j6v: removed
+        pods log-fm4f8: created
+        pods log-xzglb: removed"#]].assert_eq(&course(&on_two_nodes(script)));
 }
 
 #[test]
@@ -169,14 +169,14 @@ fn the_course_of_a_surge() {
     expect![[r#"
         step 1: create DaemonSet log
         controllerrevisions.apps log-c6a6f063f6: created
-        pods log-fv8tp: created
-        pods log-rfnb4: created
+        pods log-hhwbz: created
+        pods log-xzglb: created
         step 2: patch DaemonSet log with {"spec":{"template":{"spec":{"containers":[{"image":"log:2","name":"log"}]}}}}
         controllerrevisions.apps log-7116aa9ae4: created
-        pods log-m7jt7: created
-        pods log-fv8tp: removed
-        pods log-9wkdw: created
-        pods log-rfnb4: removed
+        pods log-gkztl: created
+        pods log-hhwbz: removed
+        pods log-w4j6v: created
+        pods log-xzglb: removed
         step 3: patch Node two with {"metadata":{"labels":{"disk":"hdd"}}}
-        pods log-9wkdw: removed"#]].assert_eq(&course(&on_two_nodes(script)));
+        pods log-w4j6v: removed"#]].assert_eq(&course(&on_two_nodes(script)));
 }

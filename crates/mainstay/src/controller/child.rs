@@ -17,6 +17,7 @@ pub struct ChildKind {
     pub(crate) strategy: Strategy,
     pub(crate) recreate_immutable: bool,
     pub(crate) adopt: Option<Adopt>,
+    pub(crate) adopted_finalizer: Option<String>,
     pub(crate) bond: Bond,
     pub(crate) foreground: bool,
     pub(crate) metadata_only: bool,
@@ -54,6 +55,7 @@ impl ChildKind {
             strategy: Strategy::Apply,
             recreate_immutable: false,
             adopt: None,
+            adopted_finalizer: None,
             bond: Bond::Owned,
             foreground: false,
             metadata_only: false,
@@ -78,6 +80,12 @@ impl ChildKind {
     /// that this makes of the parent (in kubectl's form: `app=web`). Others are left alone and reported as a conflict.
     pub fn adopt(mut self, selector: impl Fn(&Value) -> String + Send + Sync + 'static) -> Self {
         self.adopt = Some(Arc::new(selector));
+        self
+    }
+
+    /// Gives objects that are [adopted](Self::adopt) as they are this finalizer, by the write that makes them children.
+    pub fn finalizer_when_adopted(mut self, finalizer: &str) -> Self {
+        self.adopted_finalizer = Some(finalizer.to_owned());
         self
     }
 

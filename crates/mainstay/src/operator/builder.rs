@@ -49,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) events: Mutex<Option<EventWriter>>,
     pub(crate) webhooks: Mutex<Option<(Webhooks, Serving)>>,
     pub(crate) serve: Option<SocketAddr>,
+    /// What `/metrics` and `/debug/parents` ask for, if they do.
+    pub(crate) debug_token: Option<String>,
     /// Where health and metrics are served, while they are.
     pub(crate) served: Mutex<Option<SocketAddr>>,
     pub(crate) version: String,
@@ -76,6 +78,7 @@ pub struct OperatorBuilder {
     replicas: Replicas,
     webhooks: Option<(Webhooks, Serving)>,
     serve: Option<SocketAddr>,
+    debug_token: Option<String>,
     version: String,
     stuck_after: Duration,
     concurrency: usize,
@@ -100,6 +103,7 @@ impl OperatorBuilder {
             replicas: Replicas::single(),
             webhooks: None,
             serve: None,
+            debug_token: None,
             version: String::new(),
             stuck_after: STUCK_AFTER,
             concurrency: 16,
@@ -147,6 +151,13 @@ impl OperatorBuilder {
     /// [`Operator::address`] tells.
     pub fn serve(mut self, address: SocketAddr) -> Self {
         self.serve = Some(address);
+        self
+    }
+
+    /// Asks for this token (`Authorization: Bearer TOKEN`) on `/metrics` and `/debug/parents`. Without one, whoever reaches the address reads
+    /// them, and on loopback that is every user of the machine.
+    pub fn debug_token(mut self, token: &str) -> Self {
+        self.debug_token = Some(token.to_owned());
         self
     }
 
@@ -277,6 +288,7 @@ impl OperatorBuilder {
             events: Mutex::new(Some(writer)),
             webhooks: Mutex::new(self.webhooks),
             serve: self.serve,
+            debug_token: self.debug_token,
             served: Mutex::default(),
             version: self.version,
             running: AtomicBool::new(false),

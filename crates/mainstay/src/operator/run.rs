@@ -181,7 +181,11 @@ impl Operator {
             self.runner.pulse.clone(),
             move || runner.readiness(),
         );
-        let server = Server::bind(address, endpoints.with_debug(Debug(Arc::clone(&self.runner)))).await?;
+        let mut endpoints = endpoints.with_debug(Debug(Arc::clone(&self.runner)));
+        if let Some(token) = &self.settings.debug_token {
+            endpoints = endpoints.with_token(token);
+        }
+        let server = Server::bind(address, endpoints).await?;
         Ok(Some(server))
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Wanted {
     pub(super) hash: String,
     /// It names nothing but itself: whatever is there is right.
     pub(super) only_named: bool,
+    /// What it gets when it is adopted as it is.
+    pub(super) finalizer: Option<String>,
 }
 
 /// All children, or what is wrong with the first that is wrong.
@@ -55,16 +57,17 @@ fn read_child(child: &Value, situation: &Situation<'_>) -> Result<Wanted, String
     let key = read_key(fields, config, situation)?;
     let only_named = is_only_named(fields);
     let object = ObjectRef { kind: config.kind.clone(), key };
+    let finalizer = config.adopted_finalizer.clone();
     let mut value = child.clone();
     complete(&mut value, &object);
     if config.bond == Bond::Unowned {
         diff::drop_nulls(&mut value);
-        return Ok(Wanted { object, value, hash: String::new(), only_named });
+        return Ok(Wanted { object, value, hash: String::new(), only_named, finalizer });
     }
     own(&mut value, situation)?;
     let desired = Desired::new(value).map_err(|error| error.to_string())?;
     let (value, hash) = desired.into_apply();
-    Ok(Wanted { object, value, hash, only_named })
+    Ok(Wanted { object, value, hash, only_named, finalizer })
 }
 
 fn configured<'a>(situation: &Situation<'a>, api_version: &str, name: &str) -> Option<&'a ChildKind> {

@@ -208,7 +208,20 @@ fn adopt(wanted: Wanted, live: &Object, reason: Reason) -> Step {
         uid: live.uid().to_owned(),
         resource_version: live.resource_version().to_owned(),
     };
-    let body = Body::new(json!({"metadata": {"ownerReferences": owners}}), precondition);
+    let mut metadata = json!({"ownerReferences": owners});
+    if let Some(finalizer) = wanted.finalizer {
+        let mut finalizers = live
+            .value()
+            .pointer("/metadata/finalizers")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        if !finalizers.iter().any(|known| *known == finalizer) {
+            finalizers.push(finalizer.into());
+        }
+        metadata["finalizers"] = finalizers.into();
+    }
+    let body = Body::new(json!({"metadata": metadata}), precondition);
     Step { action: Action::Adopt, object: wanted.object, reason, changes: Vec::new(), body }
 }
 

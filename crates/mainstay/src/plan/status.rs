@@ -122,7 +122,10 @@ fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
     if !of.status.is_null() && generation > 0 && of.rules.has_in_status("observedGeneration") {
         fields.insert("observedGeneration".into(), json!(generation));
     }
+    // Without a problem of the framework's, what the handler says of its own counts.
+    let given = of.told_as.and_then(|told_as| condition_of(of.status, &told_as.type_)).cloned();
     let condition = match known {
+        _ if problems.is_empty() && given.is_some() => given,
         Some(known) if of.undecided && problems.is_empty() => Some(known.clone()),
         _ if problems.is_empty() => None,
         _ => match of.told_as {

@@ -1,14 +1,10 @@
 //! What the queue knows of one key, and what each event makes of it. All decisions about a single key are here;
 //! the queue carries them out.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
 use super::{Backoff, Outcome, Priority, State, Timer, Triggers};
-
-/// Longer than any process runs; stands in for times that lie beyond what the clock can tell.
-const FOREVER: Duration = Duration::from_hours(24 * 365 * 30);
+use crate::clock::later;
 
 /// One key that waits, runs or rests. A key that does none of these has no entry.
 #[derive(Debug)]
@@ -76,11 +72,6 @@ impl Step {
 
 /// The priority of a key that comes because its time has come.
 const TIMER_PRIORITY: Priority = Priority::Normal;
-
-/// The time so long after `now`.
-fn after(now: Instant, wait: Duration) -> Instant {
-    now.checked_add(wait).or_else(|| now.checked_add(FOREVER)).unwrap_or(now)
-}
 
 fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     a.into_iter().chain(b).min()
@@ -164,7 +155,7 @@ impl<T> Entry<T> {
         Some(match outcome {
             Outcome::Done { again_after } => {
                 self.failures = 0;
-                let at = earliest(again_after.map(|wait| after(now, wait)), again_at);
+                let at = earliest(again_after.map(|wait| later(now, wait)), again_at);
                 match (again, at) {
                     (Some(priority), at) => Step::ready(priority, now, at),
                     (None, Some(until)) => Step::Wait { why: Timer::Requeue, until },
@@ -174,9 +165,9 @@ impl<T> Entry<T> {
             Outcome::Failed { wait_at_least } => {
                 self.failures = self.failures.saturating_add(1);
                 let wait = backoff.wait(self.failures, rng).max(wait_at_least);
-                Step::Wait { why: Timer::Retry, until: after(now, wait) }
+                Step::Wait { why: Timer::Retry, until: later(now, wait) }
             }
-            Outcome::Held { wait } => Step::Wait { why: Timer::Held, until: after(now, wait) },
+            Outcome::Held { wait } => Step::Wait { why: Timer::Held, until: later(now, wait) },
             Outcome::Terminal => {
                 self.failures = self.failures.saturating_add(1);
                 Step::Rest

@@ -15,6 +15,7 @@ use super::balance;
 use super::ledger::{Drain, Ledger, Own};
 use super::record::Role;
 use super::shard::{Identity, Shard};
+use crate::clock::later;
 
 /// Leases of replicas that are gone for good are deleted after so many of their durations.
 const SWEPT_AFTER: u32 = 10;
@@ -78,7 +79,7 @@ pub(super) struct Decision {
 /// up.
 pub(super) fn due(ledger: &Ledger, now: Instant) -> Vec<Step> {
     // A little early, because nobody wakes on time.
-    let is_due = |renewed: Instant| now >= renewed + ledger.terms.renew * 3 / 4;
+    let is_due = |renewed: Instant| now >= later(renewed, ledger.terms.renew / 4 * 3);
     let stopping = ledger.stopping.is_some();
     let mut steps = if stopping { stop(ledger) } else { Vec::new() };
     if has_members(ledger) && !stopping && ledger.member_at.is_none_or(is_due) {
@@ -124,7 +125,7 @@ fn own_count(ledger: &Ledger) -> u32 {
 
 /// Whether a replica that stops and cannot reach the server has nothing left to give up: all of it has run out.
 pub(super) fn has_run_out(ledger: &Ledger, now: Instant) -> bool {
-    let over = |since: Instant| now >= since + ledger.terms.duration;
+    let over = |since: Instant| now >= later(since, ledger.terms.duration);
     let mut own = ledger.own.values().filter_map(|own| own.renewed);
     ledger.stopping.is_some() && own.all(|renewed| over(renewed.at)) && ledger.member_at.is_none_or(over)
 }
@@ -235,7 +236,7 @@ fn sweep(ledger: &Ledger, now: Instant) -> Vec<Step> {
     let used: Vec<String> = ledger.names.shards().map(|shard| ledger.names.shard(shard)).collect();
     let dead = ledger.leases.iter().filter(|(name, seen)| {
         !seen.is_live(now)
-            && now >= seen.changed_at + ledger.terms.duration * SWEPT_AFTER
+            && now >= later(seen.changed_at, ledger.terms.duration.saturating_mul(SWEPT_AFTER))
             && !used.contains(name)
     });
     dead.map(|(name, _)| Step::Sweep(name.clone())).collect()
@@ -248,7 +249,8 @@ fn pause(ledger: &Ledger, waiting: bool, now: Instant) -> Duration {
     let renewals =
         ledger.own.values().filter_map(|own| own.renewed).map(|renewed| renewed.at).chain(ledger.member_at);
     // What is overdue has just failed and is tried again like everything that failed.
-    let next = renewals.map(|renewed| (renewed + ledger.terms.renew).saturating_duration_since(now)).min();
+    let next =
+        renewals.map(|renewed| later(renewed, ledger.terms.renew).saturating_duration_since(now)).min();
     match next {
         Some(next) if next.is_zero() => usual.min(ledger.terms.retry),
         Some(next) => usual.min(next),

@@ -19,7 +19,7 @@ use super::decide::Waiting;
 use super::ledger::{Drain, Ledger};
 use super::moment::Moment;
 use super::shard::{Identity, Shard};
-use crate::clock::Clock;
+use crate::clock::{Clock, later};
 
 /// Which shards this replica may write for, and until when. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -181,7 +181,7 @@ impl Fence {
     fn check(&self, shard: Shard, now: Moment, timeout: Duration) -> Result<Permit, Lost> {
         let gate = self.gate(shard).ok_or(Lost::NotHeld(shard))?;
         let until = gate.until.load(SeqCst);
-        let permit = Permit { deadline: now.at + timeout };
+        let permit = Permit { deadline: later(now.at, timeout) };
         if until == u64::MAX {
             return Ok(permit);
         }

@@ -21,7 +21,7 @@ use super::ledger::{Drain, Ledger};
 use super::moment::Moment;
 use super::options::{InvalidReplicas, Replicas};
 use super::record::{self, Names, Role};
-use crate::clock::Clock;
+use crate::clock::{Clock, later};
 
 /// A request about a lease that came to nothing.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +110,7 @@ impl Keeper {
                 Next::Finish => break,
                 Next::AtOnce => continue,
                 Next::After(pause, latest) => {
-                    let at = Instant::now() + pause.mul_f64(0.8 + 0.2 * self.rng.f64());
+                    let at = later(Instant::now(), pause.mul_f64(0.8 + 0.2 * self.rng.f64()));
                     latest.map_or(at, |latest| at.min(latest))
                 }
             };

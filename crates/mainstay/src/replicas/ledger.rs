@@ -14,6 +14,7 @@ use super::moment::Moment;
 use super::options::Terms;
 use super::record::{self, Names, Role};
 use super::shard::{Identity, Shard};
+use crate::clock::later;
 
 /// A lease as it was last seen.
 #[derive(Debug, Clone)]
@@ -45,7 +46,7 @@ impl Seen {
 
     /// When anyone may take it, unless it is seen to change before.
     pub(super) fn expires_at(&self) -> Instant {
-        self.changed_at + self.duration
+        later(self.changed_at, self.duration)
     }
 
     /// Whether its holder may still act on it.

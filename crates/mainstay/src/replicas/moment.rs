@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, later};
 
 /// Now, by both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Moment {
 
     pub(super) fn plus(self, duration: Duration) -> Self {
         // Past the end of time there is no later deadline.
-        Self { at: self.at + duration, wall: self.wall.checked_add(duration).unwrap_or(Timestamp::MAX) }
+        Self { at: later(self.at, duration), wall: self.wall.checked_add(duration).unwrap_or(Timestamp::MAX) }
     }
 
     /// Whether this deadline has passed.

@@ -7,6 +7,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::carry_out::Executed;
 use super::course::Course;
+use crate::clock::later;
 use crate::execute::Failure;
 use crate::handler::Effect;
 
@@ -40,7 +41,7 @@ impl Course<'_> {
     async fn act_outside(&self, effect: &Effect) -> Result<(), Failure> {
         let acting = AssertUnwindSafe(effect.act()).catch_unwind();
         // What is permitted is permitted for as long as a request may take.
-        let until = self.deadline.min(Instant::now() + self.runner.api.timeout);
+        let until = self.deadline.min(later(Instant::now(), self.runner.api.timeout));
         match timeout_at(until, acting).await {
             Ok(Ok(Ok(events))) => {
                 for event in events {

@@ -48,7 +48,7 @@ use registrations::Registrations;
 pub use trigger::Trigger;
 
 use crate::cache::Caches;
-use crate::clock::Clock;
+use crate::clock::{Clock, later};
 use crate::diff::FieldPath;
 use crate::events::EventSink;
 use crate::execute::Api;
@@ -136,7 +136,7 @@ impl Runner {
             self.start_what_is_due(&mut running);
             let wake_at = lock(&self.queue).next_wake();
             // A timer beats at least this often, so that health can tell a quiet loop from a stuck one.
-            let limit = Instant::now() + self.pulse.interval();
+            let limit = later(Instant::now(), self.pulse.interval());
             let wake_at = wake_at.map_or(limit, |at| at.min(limit));
             tokio::select! {
                 biased;

@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 use super::course::Course;
 use super::{Active, CacheLookup, Runner, Trigger};
 use crate::cache::Object;
+use crate::clock::later;
 use crate::handler::SyncRequest;
 use crate::kind::{Key, Kind, ObjectRef, Scope};
 use crate::queue::{Outcome, Taken};
@@ -59,7 +60,7 @@ impl Runner {
             triggers.push(Trigger::Time.to_string());
         }
         let request = self.request(&active, parent);
-        let deadline = Instant::now() + active.controller.options.deadline;
+        let deadline = later(Instant::now(), active.controller.options.deadline);
         let course = Course {
             runner: self,
             active: &active,

@@ -11,8 +11,9 @@
 //! | `/version` | the operator's version and the framework's |
 //!
 //! `?verbose` lists all checks also when they pass, `?exclude=<check>` leaves one out, as the Kubernetes API server
-//! does it. Everything is read-only. There is no authentication, so nothing is served unless an address is given, and
-//! an address that others reach is the author's choice.
+//! does it. Everything is read-only. Nothing is served unless an address is given, and an address that others reach is the author's
+//! choice. Every user of a machine reaches its loopback addresses. With a [token](Endpoints::with_token), `/metrics` and
+//! `/debug/parents` are for those who send it as `Authorization: Bearer TOKEN`; health and version are for all.
 
 mod health;
 mod pulse;
@@ -26,11 +27,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode, Uri};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -85,6 +87,7 @@ struct Sources {
     pulse: Pulse,
     readiness: Arc<dyn Readiness>,
     debug: Option<Arc<dyn DebugSource>>,
+    token: Option<Arc<str>>,
 }
 
 impl Endpoints {
@@ -98,7 +101,7 @@ impl Endpoints {
     ) -> Self {
         let (operator, version) = (operator.to_owned(), version.to_owned());
         let readiness = Arc::new(readiness);
-        Self(Arc::new(Sources { operator, version, metrics, pulse, readiness, debug: None }))
+        Self(Arc::new(Sources { operator, version, metrics, pulse, readiness, debug: None, token: None }))
     }
 
     /// Serves `/debug/parents` too.
@@ -108,15 +111,25 @@ impl Endpoints {
         Self(Arc::new(Sources { debug: Some(Arc::new(source)), ..sources }))
     }
 
+    /// Answers `/metrics` and `/debug/parents` only to those who send this token.
+    #[must_use]
+    pub fn with_token(self, token: &str) -> Self {
+        let sources = Arc::unwrap_or_clone(self.0);
+        Self(Arc::new(Sources { token: Some(token.into()), ..sources }))
+    }
+
     fn router(self) -> Router {
+        let guarded = Router::new()
+            .route("/metrics", get(scrape))
+            .route("/debug/parents", get(parents))
+            .route("/debug/parents/{kind}/{namespace}/{name}", get(parent))
+            .route_layer(from_fn_with_state(Arc::clone(&self.0), let_in));
         Router::new()
+            .merge(guarded)
             .route("/livez", get(live))
             .route("/livez/{*check}", get(live_check))
             .route("/readyz", get(ready))
             .route("/readyz/{*check}", get(ready_check))
-            .route("/metrics", get(scrape))
-            .route("/debug/parents", get(parents))
-            .route("/debug/parents/{kind}/{namespace}/{name}", get(parent))
             .route("/version", get(version))
             .fallback(unknown)
             .with_state(self.0)
@@ -173,6 +186,27 @@ impl Server {
             () = deadline => Ok(()),
         }
     }
+}
+
+/// Lets a request through that carries the token, if there is one.
+async fn let_in(State(sources): State<Arc<Sources>>, request: Request, next: Next) -> Response {
+    let Some(token) = &sources.token else { return next.run(request).await };
+    let sent = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+    if is_equal(sent, format!("Bearer {token}").as_bytes()) {
+        return next.run(request).await;
+    }
+    let mut response = plain(
+        StatusCode::UNAUTHORIZED,
+        "this page needs the token, as Authorization: Bearer TOKEN\n".to_owned(),
+    );
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+/// Compares in a time that does not depend on where two texts differ.
+fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    let differ = a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b));
+    a.len() == b.len() && differ == 0
 }
 
 async fn live(State(sources): State<Arc<Sources>>, uri: Uri) -> Response {

@@ -139,3 +139,33 @@ async fn shutdown_ends_the_server_although_a_client_holds_its_connection() {
     stop.send(()).unwrap();
     timeout(Duration::from_mins(1), running).await.unwrap().unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn with_a_token_only_health_and_version_are_for_all() {
+    let endpoints = quiet().with_debug(Shop).with_token("secret");
+    let ask = async |path: &str, authorization: Option<&str>| {
+        let mut request = Request::builder().uri(path);
+        if let Some(authorization) = authorization {
+            request = request.header("authorization", authorization);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        endpoints.clone().router().oneshot(request).await.unwrap().status().as_u16()
+    };
+    for path in ["/metrics", "/debug/parents", "/debug/parents/Shop/-/web"] {
+        for wrong in [
+            None,
+            Some("Bearer"),
+            Some("Bearer secre"),
+            Some("Bearer secrets"),
+            Some("Basic secret"),
+            Some(""),
+        ] {
+            assert_eq!(ask(path, wrong).await, 401, "{path} {wrong:?}");
+        }
+        assert_eq!(ask(path, Some("Bearer secret")).await, 200, "{path}");
+    }
+    for path in ["/livez", "/readyz", "/version"] {
+        assert_eq!(ask(path, None).await, 200, "{path}");
+    }
+    assert_eq!(ask("/nothing", None).await, 404);
+}

@@ -3,6 +3,7 @@
 use tokio::time::Instant;
 
 use super::types::{Cause, Fingerprint, LoopSettings, Spot, Subject};
+use crate::clock::later;
 
 /// How many fields of an object are told apart. More are counted for the object as a whole.
 const SLOTS_MAX: usize = 16;
@@ -141,7 +142,7 @@ impl<P: Clone> Record<P> {
         }
         let (rounds, spot) = self.looping.as_mut()?;
         let wait = settings.backoff.longest_wait(*rounds);
-        spot.until = now.checked_add(wait).unwrap_or(now);
+        spot.until = later(now, wait);
         Some(spot)
     }
 

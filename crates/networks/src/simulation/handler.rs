@@ -26,6 +26,7 @@ use crate::check::{Problem, simulation_name_problems, simulation_problems};
 use crate::config::{NetworkConfig, SimulationConfig};
 use crate::kinds::{FaultPhase, Network, Simulation, SimulationPhase, SimulationStatus, Verdict};
 use crate::rpc::Rpc;
+use crate::time::later;
 
 /// How long peers that do not answer keep a simulation from being deleted.
 const DELETION_PATIENCE: Duration = Duration::from_secs(30);
@@ -172,7 +173,7 @@ impl AsyncFinalize for Simulations {
         let mended = faults::mend(&recorded, &peers);
         let outcomes = self.faults(&request).carry_out(namespace, &peers, mended).await;
         let since = simulation.metadata.deletion_timestamp.map_or(request.now(), |at| at.0);
-        if are_mended(&outcomes) || request.now() >= since + DELETION_PATIENCE {
+        if are_mended(&outcomes) || request.now() >= later(since, DELETION_PATIENCE) {
             return Ok(Finalized::Done);
         }
         Ok(Finalized::NotYet(SyncResponse::new().requeue_after(AGAIN)))

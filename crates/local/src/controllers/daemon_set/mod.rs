@@ -26,6 +26,8 @@ use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
 
 use self::decide::{Acts, Daemon, Health, Site, State, Update, decide};
 use self::pod::Edition;
+use super::bounds::AT_ONCE_MAX;
+use super::names::Names;
 use super::pods::{self, Availability, availability};
 use super::revisions::{self, Revisions};
 use super::share::{Round, share};
@@ -70,7 +72,7 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
             response = tell_deletion(response, pod);
         }
     }
-    response = make(request, &spec, &edition, &acts, &taken, response)?;
+    response = make(request, &spec, &edition, (&acts, &pods, &taken), response)?;
     for pod in strayed {
         response = response.release(pod);
     }
@@ -85,20 +87,21 @@ fn make(
     request: &SyncRequest,
     spec: &DaemonSetSpec,
     edition: &Edition,
-    acts: &Acts,
-    taken: &BTreeSet<String>,
+    (acts, pods, taken): (&Acts, &[Pod], &BTreeSet<String>),
     mut response: SyncResponse,
 ) -> Result<SyncResponse, Error> {
     let set = request.name();
     let prefix = format!("{set}-");
-    for node in &acts.make {
-        // A node's next pod has another name than the last, if the template has changed.
-        let salt = format!("{}/{node}/{}", request.uid(), edition.hash);
-        let Some(name) = pods::free_names_of(&salt, &prefix, taken).next() else { continue };
-        response.add_child(pod::new_pod(set, &spec.template, edition, &name, node))?;
+    let names = Names::of(request, pods);
+    let new: Vec<String> = {
+        let new = names.new_names(|_| prefix.clone(), |name| taken.contains(name));
+        new.take(acts.make.len().min(AT_ONCE_MAX)).collect()
+    };
+    for (node, name) in acts.make.iter().zip(&new) {
+        response.add_child(pod::new_pod(set, &spec.template, edition, name, node))?;
         response = response.with_event(Event::normal("SuccessfulCreate", &format!("Created pod: {name}")));
     }
-    Ok(response)
+    Ok(names.record(response, new.first().map(String::as_str)))
 }
 
 /// Why a pod goes, and that it does.

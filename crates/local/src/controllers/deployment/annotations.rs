@@ -65,7 +65,7 @@ pub(super) fn of_new(known: Annotations, deployment: &Annotations, others: i64) 
     // Something that is no number was put there by somebody; it is left to them.
     let Ok(number) = before.as_deref().unwrap_or("0").parse::<i64>() else { return annotations };
     if number <= others {
-        annotations.insert(REVISION.to_owned(), (others + 1).to_string());
+        annotations.insert(REVISION.to_owned(), others.saturating_add(1).to_string());
         if let Some(before) = before {
             let history = longer(annotations.get(REVISION_HISTORY).map_or("", String::as_str), &before);
             annotations.insert(REVISION_HISTORY.to_owned(), history);

@@ -209,7 +209,8 @@ impl Conditions {
             return None;
         }
         let since = known.last_update_time.as_ref()?.0;
-        let left = deadline - now.duration_since(since) + SignedDuration::from_secs(1);
+        let left =
+            deadline.saturating_sub(now.duration_since(since)).saturating_add(SignedDuration::from_secs(1));
         Duration::try_from(left.max(SignedDuration::from_secs(1))).ok()
     }
 }

@@ -43,6 +43,6 @@ impl Wish {
 
     /// How many pods must be available at least.
     pub(super) fn least(&self) -> i32 {
-        self.replicas - self.unavailable
+        self.replicas.saturating_sub(self.unavailable)
     }
 }

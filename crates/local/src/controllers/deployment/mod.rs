@@ -124,7 +124,7 @@ impl Rollout<'_> {
         };
         let (mut status, conditions) = status::status(&told, &self.revisions);
         if collisions > 0 {
-            status.collision_count = Some(status.collision_count.unwrap_or(0) + collisions);
+            status.collision_count = Some(status.collision_count.unwrap_or(0).saturating_add(collisions));
         }
         let is_complete = Progress::of(&status).is_complete(&self.wish);
         let mut response = SyncResponse::from_status(status)?;

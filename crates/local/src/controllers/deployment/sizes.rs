@@ -7,6 +7,7 @@
 //! - A change of the number of replicas amid a rollout is shared among the sets by their sizes, so that the rollout becomes neither
 //!   bolder nor more timid by it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -81,8 +82,8 @@ impl Sets {
         self.all().filter(|set| set.is_active()).collect()
     }
 
-    fn total(&self) -> i32 {
-        self.all().map(|set| set.size).sum()
+    fn total(&self) -> i64 {
+        self.all().map(|set| i64::from(set.size)).sum()
     }
 
     fn new_size(&self) -> i32 {
@@ -134,19 +135,19 @@ fn is_saturated(wish: &Wish, new: &Set) -> bool {
 /// Shares what is to be added or taken away among the sets in proportion to their sizes. What rounding leaves over is the largest's.
 fn share(wish: &Wish, mut active: Vec<&Set>, pods: i32) -> Move {
     let allowed = if wish.replicas > 0 { wish.most() } else { 0 };
-    let to_add = allowed - active.iter().map(|set| set.size).sum::<i32>();
+    let to_add = i64::from(allowed) - active.iter().map(|set| i64::from(set.size)).sum::<i64>();
     active.sort_by_key(|set| set.age());
     if to_add > 0 {
         active.reverse();
     }
-    active.sort_by_key(|set| -set.size);
+    active.sort_by_key(|set| Reverse(set.size));
     let mut added = 0;
-    let mut sizes: Vec<i32> = Vec::with_capacity(active.len());
+    let mut sizes: Vec<i64> = Vec::with_capacity(active.len());
     for set in &active {
         let left = to_add - added;
         let part = if left == 0 { 0 } else { proportion(wish, set, pods) };
         let part = if to_add > 0 { part.min(left) } else { part.max(left) };
-        sizes.push(set.size + part);
+        sizes.push(i64::from(set.size) + part);
         added += part;
     }
     if let Some(largest) = sizes.first_mut() {
@@ -154,23 +155,23 @@ fn share(wish: &Wish, mut active: Vec<&Set>, pods: i32) -> Move {
     }
     // All of them, so that each is told of what was decided.
     let told = |set: &Set| set.desired != Some(wish.replicas) || set.most != Some(wish.most());
+    let sizes = sizes.into_iter().map(whole);
     let changed = active.iter().zip(sizes).filter(|(set, size)| *size != set.size || told(set));
     Move::of(changed.map(|(set, size)| (set.name.clone(), size)))
 }
 
 /// By how much a set would change if its share of all pods stayed the same.
-fn proportion(wish: &Wish, set: &Set, pods: i32) -> i32 {
+fn proportion(wish: &Wish, set: &Set, pods: i32) -> i64 {
     if wish.replicas == 0 {
-        return -set.size;
+        return -i64::from(set.size);
     }
     let before = set.most.filter(|most| *most > 0).unwrap_or(pods);
-    if before == 0 {
+    if before <= 0 {
         return 0;
     }
     let (size, most, before) = (i64::from(set.size), i64::from(wish.most()), i64::from(before));
-    // Rounded to the nearest; all of these are positive.
-    let size = (2 * size * most + before) / (2 * before);
-    i32::try_from(size).unwrap_or(i32::MAX) - set.size
+    // Rounded to the nearest. All of these are positive and below 2^31, so nothing overflows.
+    (2 * size * most + before) / (2 * before) - size
 }
 
 /// The move of a Deployment that replaces its pods a few at a time: up with the new set, or else down with the old ones.
@@ -189,33 +190,40 @@ fn next_new_size(wish: &Wish, sets: &Sets) -> i32 {
     if now >= wish.replicas {
         return wish.replicas;
     }
-    let room = (wish.most() - sets.total()).max(0);
-    now + room.min(wish.replicas - now)
+    let room = (i64::from(wish.most()) - sets.total()).max(0);
+    whole(i64::from(now) + room.min(i64::from(wish.replicas) - i64::from(now)))
 }
 
 /// Takes from the old sets, the oldest first, what can be spared: first pods that are not available anyway.
 fn shrink(wish: &Wish, sets: &Sets, new_size: i32, new_available: i32) -> Vec<(String, i32)> {
     let old = sets.active_old();
-    let total = new_size + old.iter().map(|set| set.size).sum::<i32>();
+    let (new_size, new_available) = (i64::from(new_size), i64::from(new_available));
+    let least = i64::from(wish.least());
+    let total = new_size + old.iter().map(|set| i64::from(set.size)).sum::<i64>();
     // What of the new set is not available yet must not be made up for by the old ones twice.
-    let mut spare = total - wish.least() - (new_size - new_available);
+    let mut spare = total - least - (new_size - new_available);
     if spare <= 0 {
         return Vec::new();
     }
-    let mut sizes: Vec<i32> = old.iter().map(|set| set.size).collect();
+    let mut sizes: Vec<i64> = old.iter().map(|set| i64::from(set.size)).collect();
     for (set, size) in old.iter().zip(&mut sizes) {
-        let taken = spare.min(set.size - set.available).max(0);
+        let taken = spare.min(i64::from(set.size) - i64::from(set.available)).max(0);
         *size -= taken;
         spare -= taken;
     }
-    let available = new_available + old.iter().map(|set| set.available).sum::<i32>();
-    let mut spare = (available - wish.least()).max(0);
+    let available = new_available + old.iter().map(|set| i64::from(set.available)).sum::<i64>();
+    let mut spare = (available - least).max(0);
     for size in &mut sizes {
         let taken = spare.min(*size);
         *size -= taken;
         spare -= taken;
     }
-    old.iter().zip(sizes).filter_map(|(set, size)| set.resized(size)).collect()
+    old.iter().zip(sizes).filter_map(|(set, size)| set.resized(whole(size))).collect()
+}
+
+/// A size as specs have it. Sums are made in 64 bits, where none overflows.
+fn whole(size: i64) -> i32 {
+    i32::try_from(size.max(0)).unwrap_or(i32::MAX)
 }
 
 /// The move of a Deployment that replaces all of its pods at once: the new ones come when the old ones are gone, not before.

@@ -10,16 +10,18 @@ use crate::controllers::pods;
 /// The numbers of a status. Conditions are for [`conditions::told`].
 pub(super) fn numbers(deployment: &Deployment, revisions: &Revisions) -> DeploymentStatus {
     let statuses = || revisions.all().filter_map(|set| set.status.as_ref());
-    let sum = |count: &dyn Fn(&ReplicaSetStatus) -> Option<i32>| statuses().filter_map(count).sum::<i32>();
+    let sum = |count: &dyn Fn(&ReplicaSetStatus) -> Option<i32>| {
+        statuses().filter_map(count).fold(0, i32::saturating_add)
+    };
     let available = sum(&|status| status.available_replicas);
-    let wanted: i32 = revisions.all().map(sets::size).sum();
+    let wanted = revisions.all().map(sets::size).fold(0, i32::saturating_add);
     let updated = revisions.new.as_ref().and_then(|new| new.status.as_ref()).map_or(0, |new| new.replicas);
     DeploymentStatus {
         replicas: pods::unless_zero(sum(&|status| Some(status.replicas))),
         updated_replicas: pods::unless_zero(updated),
         ready_replicas: pods::unless_zero(sum(&|status| status.ready_replicas)),
         available_replicas: pods::unless_zero(available),
-        unavailable_replicas: pods::unless_zero((wanted - available).max(0)),
+        unavailable_replicas: pods::unless_zero(wanted.saturating_sub(available).max(0)),
         terminating_replicas: terminating(revisions),
         collision_count: deployment.status.as_ref().and_then(|status| status.collision_count),
         conditions: None,
@@ -36,7 +38,7 @@ fn terminating(revisions: &Revisions) -> Option<i32> {
         // Nobody has looked after it yet, so it has had no pods.
         _ => Some(0),
     };
-    revisions.all().map(of).sum()
+    revisions.all().map(of).try_fold(0, |sum: i32, of| Some(sum.saturating_add(of?)))
 }
 
 /// How far a rollout is, as two statuses can be compared.
@@ -70,7 +72,7 @@ impl Progress {
 
     /// Whether something came or went that had to, since `before`.
     pub(super) fn is_further_than(self, before: Self) -> bool {
-        let old = |progress: Self| progress.replicas - progress.updated;
+        let old = |progress: Self| progress.replicas.saturating_sub(progress.updated);
         self.updated > before.updated
             || old(self) < old(before)
             || self.ready > before.ready

@@ -20,7 +20,7 @@ pub(super) fn still_to_wait(failures: i32, last: Timestamp, now: Timestamp) -> O
         .checked_pow(doubled)
         .and_then(|times| FIRST.checked_mul(times))
         .map_or(MAX, |wait| wait.min(MAX));
-    let left = SignedDuration::try_from(whole).ok()? - now.duration_since(last);
+    let left = SignedDuration::try_from(whole).ok()?.saturating_sub(now.duration_since(last));
     let left = Duration::try_from(left).ok()?;
     // A failure that lies far in the future was told by a clock that is wrong, or this one is. Nobody waits for that.
     (!left.is_zero() && left <= whole * 2).then_some(left)

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 
+use crate::controllers::bounds::{CONDITION, REASON};
 use crate::time::whole_seconds;
 
 /// It is finished, well.
@@ -52,5 +53,17 @@ pub(super) fn set(
                 == (&condition.status, &condition.reason, &condition.message) => {}
         Some(known) => *known = condition,
         None => conditions.push(condition),
+    }
+}
+
+/// Says that pods are held back, for as long as they are.
+pub(super) fn tell_held_back(status: &mut JobStatus, message: Option<&str>, now: Timestamp) {
+    match message {
+        Some(message) => set(status, CONDITION, true, REASON, message, now),
+        None => {
+            let others =
+                status.conditions.take().into_iter().flatten().filter(|known| known.type_ != CONDITION);
+            status.conditions = Some(others.collect::<Vec<_>>()).filter(|others| !others.is_empty());
+        }
     }
 }

@@ -55,12 +55,14 @@ pub(super) fn decide<'a>(job: &Job, pods: &'a [Pod], now: Timestamp) -> Decision
         .or_else(|| failure(&members, &terms, &forecast, start, now))
         .or_else(|| enough(&terms, &forecast));
     let waiting = waiting_for_another(&members, &terms, &forecast);
+    let mut held_back = None;
     if end.is_some() {
         decision.deleted = members.iter().copied().filter(Member::is_active).collect();
     } else {
         let changes = manage(&members, &terms, &forecast, &waiting, now);
         let (tracked, rest) = changes.surplus.into_iter().partition(|member| member.is_tracked);
         (decision.let_go, decision.deleted, decision.new) = (tracked, rest, changes.new);
+        held_back = changes.held_back;
         decision.again_after = earliest(changes.wait, deadline_left(&terms, start, now));
         let is_idle = members.iter().all(|member| !member.is_active());
         if is_idle && decision.new.is_empty() && is_complete(&terms, &forecast) {
@@ -82,6 +84,7 @@ pub(super) fn decide<'a>(job: &Job, pods: &'a [Pod], now: Timestamp) -> Decision
     let is_known = end.as_ref().is_some_and(|end| end.is_known);
     let failed_indexes = if is_known { &tally.failed_indexes } else { &forecast.failed_indexes };
     decision.status = describe(&status, &members, &tally, failed_indexes.as_ref());
+    conditions::tell_held_back(&mut decision.status, held_back.as_deref(), now);
     let is_settled = was_settled && tally.is_settled();
     conclude(&mut decision, &terms, &tally, is_settled, end, start, now);
     decision
@@ -119,7 +122,7 @@ fn failure(
         let message = "Job has exceeded the specified maximal number of failed indexes";
         return failure("MaxFailedIndexesExceeded", message);
     }
-    if lost > 0 && lost + forecast.completed.count() >= terms.indexes() {
+    if lost > 0 && lost.saturating_add(forecast.completed.count()) >= terms.indexes() {
         return failure("FailedIndexes", "Job has failed indexes");
     }
     None
@@ -131,7 +134,8 @@ fn has_restarted_too_often(members: &[Member<'_>], terms: &Terms<'_>) -> bool {
     let statuses = running.filter_map(|member| member.pod.status.as_ref());
     let containers =
         statuses.flat_map(|status| [&status.init_container_statuses, &status.container_statuses]).flatten();
-    let restarts: i32 = containers.flatten().map(|container| container.restart_count).sum();
+    let counts = containers.flatten().map(|container| container.restart_count);
+    let restarts = counts.fold(0, i32::saturating_add);
     terms.restart_limit.is_some_and(|limit| restarts >= limit)
 }
 
@@ -157,7 +161,7 @@ fn started(status: &JobStatus, terms: &Terms<'_>, now: Timestamp) -> Option<Time
 
 /// How long it may still be active; zero if no longer.
 fn deadline_left(terms: &Terms<'_>, start: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
-    let left = SignedDuration::from_secs(terms.deadline_seconds?) - now.duration_since(start?);
+    let left = SignedDuration::from_secs(terms.deadline_seconds?).saturating_sub(now.duration_since(start?));
     Some(Duration::try_from(left).unwrap_or(Duration::ZERO))
 }
 

@@ -54,7 +54,7 @@ impl Indexes {
         for (first, last) in self.0.iter().chain([&end]) {
             let room = count - missing.len();
             missing.extend((next..*first.min(&completions)).take(room));
-            next = last + 1;
+            next = last.saturating_add(1);
         }
         missing
     }

@@ -1,6 +1,6 @@
 //! New pods of a Job.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod};
@@ -8,6 +8,7 @@ use kube::ResourceExt as _;
 
 use super::manage::NewPod;
 use super::{COMPLETION_INDEX, FAILURE_COUNT, IGNORED_FAILURE_COUNT, TRACKING};
+use crate::controllers::names::Names;
 use crate::controllers::pods;
 
 /// Characters of a generated name before its suffix.
@@ -16,21 +17,11 @@ const PREFIX_MAX: usize = 58;
 const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 
 /// The pods to be made, under names that are not taken.
-pub(super) fn new_pods(job: &Job, new: &[NewPod], taken: &BTreeSet<String>) -> Vec<Pod> {
-    // Another Job of this name, before or after, has other pods.
-    let salt = job.uid().unwrap_or_default();
-    let prefixes: BTreeMap<_, _> =
-        new.iter().map(|pod| (pod.index, prefix(&job.name_any(), pod.index))).collect();
-    let names = prefixes.iter().map(|(index, prefix)| {
-        let free = pods::free_names_of(&salt, prefix, taken);
-        (*index, (prefix, free))
-    });
-    let mut names: BTreeMap<_, _> = names.collect();
-    let made = new.iter().filter_map(|pod| {
-        let (prefix, names) = names.get_mut(&pod.index)?;
-        new_pod(job, pod, &names.next()?, prefix)
-    });
-    made.collect()
+pub(super) fn new_pods(job: &Job, new: &[NewPod], names: &Names, taken: &BTreeSet<String>) -> Vec<Pod> {
+    let prefix_of = |pod: &NewPod| prefix(&job.name_any(), pod.index);
+    let free = names
+        .new_names(|place| new.get(place).map(prefix_of).unwrap_or_default(), |name| taken.contains(name));
+    new.iter().zip(free).filter_map(|(pod, name)| new_pod(job, pod, &name, &prefix_of(pod))).collect()
 }
 
 /// What names of pods begin with.

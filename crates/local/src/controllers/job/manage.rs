@@ -9,10 +9,8 @@ use jiff::Timestamp;
 use super::backoff::{ended_at, still_to_wait};
 use super::members::{Member, Stage, Terms};
 use super::tally::Forecast;
+use crate::controllers::bounds::{AT_ONCE_MAX, Crowd};
 use crate::controllers::pods;
-
-/// So many pods at most are made or deleted at once.
-const AT_ONCE_MAX: usize = 500;
 
 /// What is done about a Job's pods. Either some are made or some go, never both.
 #[derive(Debug, Default)]
@@ -22,6 +20,8 @@ pub(super) struct Changes<'a> {
     pub(super) new: Vec<NewPod>,
     /// When there may be more.
     pub(super) wait: Option<Duration>,
+    /// Why none are made, if it is because there are too many already.
+    pub(super) held_back: Option<String>,
 }
 
 /// A pod to be made.
@@ -49,9 +49,11 @@ pub(super) fn manage<'a>(
     }
     let terminating = members.iter().filter(|member| terms.awaits_ends && member.stage == Stage::Terminating);
     let taken = active.len() + terminating.clone().count();
-    let lacking = wanted.saturating_sub(taken).min(AT_ONCE_MAX);
+    let crowd = Crowd::of(members.iter().map(|member| member.pod));
+    let missing = wanted.saturating_sub(taken);
+    let lacking = crowd.room(missing);
     if lacking == 0 {
-        return Changes::default();
+        return Changes { held_back: crowd.held_back(missing), ..Changes::default() };
     }
     if terms.backoff_limit_per_index.is_none()
         && let Some(wait) = wait_after_failures(members, terms, forecast, now)
@@ -143,7 +145,7 @@ fn by_index<'a>(
         let failed = waiting.get(index);
         let wait = failed.and_then(|failed| {
             let (counted, ignored) = failed.failures_before();
-            still_to_wait(counted + ignored + 1, ended_at(failed.pod)?, now)
+            still_to_wait(counted.saturating_add(ignored).saturating_add(1), ended_at(failed.pod)?, now)
         });
         if let Some(wait) = wait {
             changes.wait = Some(changes.wait.map_or(wait, |first| first.min(wait)));
@@ -159,7 +161,11 @@ fn by_index<'a>(
 fn failures_after(failed: Option<&Member<'_>>, terms: &Terms<'_>) -> (i32, i32) {
     let Some(failed) = failed else { return (0, 0) };
     let (counted, ignored) = failed.failures_before();
-    if terms.judge(failed).counts() { (counted + 1, ignored) } else { (counted, ignored + 1) }
+    if terms.judge(failed).counts() {
+        (counted.saturating_add(1), ignored)
+    } else {
+        (counted, ignored.saturating_add(1))
+    }
 }
 
 /// By index, the failed pod that another will be made for: it stays until then, because it knows how often its index has failed.
@@ -178,7 +184,7 @@ pub(super) fn waiting_for_another<'a>(
         let Some(index) = member.index.filter(|index| !is_over(*index)) else { continue };
         let age = |member: &Member<'_>| {
             let (counted, ignored) = member.failures_before();
-            (counted + ignored, ended_at(member.pod))
+            (counted.saturating_add(ignored), ended_at(member.pod))
         };
         if waiting.get(&index).is_none_or(|known| age(known) <= age(member)) {
             waiting.insert(index, *member);

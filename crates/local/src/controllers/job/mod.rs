@@ -25,8 +25,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use mainstay::events::Event;
 use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::names::Names;
 use super::pods::{claim, kept, reference, selector_text};
 use decide::decide;
 use members::is_tracked;
@@ -48,6 +49,7 @@ pub(super) fn controller() -> Controller {
         let selector = serde_json::from_value(job["spec"]["selector"].clone()).unwrap_or_default();
         selector_text(&selector)
     });
+    let pods = pods.finalizer_when_adopted(TRACKING);
     Controller::of::<Job>().child(pods).reads::<Pod>().until_gone().writes_parents().sync(sync)
 }
 
@@ -61,16 +63,22 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
         return Err(Error::terminal("the Job has no selector"));
     };
     let claimed = claim(request, selector)?;
-    let decision = decide(&job, &claimed.own, request.now());
-    let new = make::new_pods(&job, &decision.new, &claimed.taken);
+    let mut decision = decide(&job, &claimed.own, request.now());
+    if !claimed.free.is_empty() {
+        // Those that are adopted count from the next sync on; until then nobody knows what is lacking.
+        decision.new.clear();
+    }
+    let names = Names::of(request, &claimed.own);
+    let new = make::new_pods(&job, &decision.new, &names, &claimed.taken);
     let mut response = SyncResponse::from_status(&decision.status)?;
+    response = names.record(response, new.first().and_then(|pod| pod.metadata.name.as_deref()));
     for pod in &claimed.own {
         if decision.deleted.iter().all(|deleted| deleted.name() != pod.name_any()) {
             response.add_child(kept::<Pod>(&pod.name_any()))?;
         }
     }
     for pod in &claimed.free {
-        response.add_child(adopted(pod))?;
+        response.add_child(kept::<Pod>(&pod.name_any()))?;
     }
     let created = |pod: &Pod| Event::normal("SuccessfulCreate", &format!("Created pod: {}", pod.name_any()));
     let deleted = |name: &str| Event::normal("SuccessfulDelete", &format!("Deleted pod: {name}"));
@@ -118,17 +126,10 @@ fn leave(request: &SyncRequest, job: &Job, is_ours: bool) -> Result<SyncResponse
 fn time_left(job: &Job, now: Timestamp) -> Option<Duration> {
     let ttl = job.spec.as_ref()?.ttl_seconds_after_finished?;
     let finished = conditions::finished(job)?.last_transition_time.as_ref()?.0;
-    let left = SignedDuration::from_secs(ttl.into()) - now.duration_since(finished);
+    let left = SignedDuration::from_secs(ttl.into()).saturating_sub(now.duration_since(finished));
     Some(Duration::try_from(left).unwrap_or(Duration::ZERO))
 }
 
 fn managed_by(job: &Job) -> Option<&str> {
     job.spec.as_ref()?.managed_by.as_deref()
-}
-
-/// A pod that was nobody's, with what makes it one that is counted.
-fn adopted(pod: &Pod) -> Value {
-    let mut child = kept::<Pod>(&pod.name_any());
-    child["metadata"]["finalizers"] = json!([TRACKING]);
-    child
 }

@@ -133,8 +133,8 @@ impl Tally {
     ) -> Vec<Member<'a>> {
         let tracked: BTreeSet<&str> =
             members.iter().filter(|member| member.is_tracked).map(Member::uid).collect();
-        self.succeeded += settle(&mut self.uncounted_succeeded, &tracked);
-        self.failed += settle(&mut self.uncounted_failed, &tracked);
+        self.succeeded = self.succeeded.saturating_add(settle(&mut self.uncounted_succeeded, &tracked));
+        self.failed = self.failed.saturating_add(settle(&mut self.uncounted_failed, &tracked));
         let mut counted = Vec::new();
         let mut new_indexes = 0;
         for member in members.iter().filter(|member| member.is_tracked) {

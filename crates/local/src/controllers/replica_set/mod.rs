@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
+use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetSpec, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt as _;
@@ -25,7 +25,10 @@ use mainstay::plan::Waiting;
 use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
 use serde_json::Value;
 
+use super::bounds::{CONDITION, Crowd, REASON};
+use super::names::Names;
 use super::pods::{self, Availability, Claimed};
+use crate::time::whole_seconds;
 
 pub(super) fn controller() -> Controller {
     let pods = ChildKind::of::<Pod>().adopt(|set| {
@@ -37,7 +40,7 @@ pub(super) fn controller() -> Controller {
         .child(pods)
         .reads::<Pod>()
         .reads::<ReplicaSet>()
-        .problem_condition("ReplicaFailure", failure)
+        .problem_condition(CONDITION, failure)
         .until_gone()
         .sync(sync)
 }
@@ -61,7 +64,10 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
     let claimed = pods::claim(request, &spec.selector)?;
     let active: Vec<Pod> = claimed.own.iter().filter(|pod| pods::is_active(pod)).cloned().collect();
     let going = pods::count(&claimed.own, |pod| pods::is_going(pod) && !pods::has_ended(pod));
-    let mut response = SyncResponse::from_status(status(&spec, &active, going, request.now()))?;
+    let mut status = status(&spec, &active, going, request.now());
+    status.conditions =
+        held_back(&set, missing(&spec, &claimed, &active), &active, request.now()).map(|told| vec![told]);
+    let mut response = SyncResponse::from_status(status)?;
     if let Some(wait) = next_available(&active, spec.min_ready_seconds, request.now()) {
         response = response.requeue_after(wait);
     }
@@ -82,6 +88,7 @@ fn decide(
 ) -> Result<SyncResponse, Error> {
     let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or_default();
     let adopts = claimed.free.iter().any(pods::is_active);
+    let missing = missing(spec, &claimed, active);
     let surplus = if adopts { 0 } else { active.len().saturating_sub(wanted) };
     let leaving = match surplus {
         0 => Vec::new(),
@@ -98,17 +105,48 @@ fn decide(
     for pod in staying.chain(adopted) {
         response.add_child(pods::kept::<Pod>(&pod.name_any()))?;
     }
-    for pod in claimed.strayed {
-        response = response.release(pod);
+    for pod in &claimed.strayed {
+        response = response.release(pod.clone());
     }
-    let missing = if adopts { 0 } else { wanted.saturating_sub(active.len()) };
     let prefix = format!("{}-", request.name());
     let template = spec.template.clone().unwrap_or_default();
-    for name in pods::new_names(request, &prefix, &claimed.taken, missing)? {
+    let names = Names::of(request, &claimed.own);
+    // A name that any pod has is passed over, also one whose labels do not fit: it may have been released.
+    let is_taken =
+        |name: &str| claimed.taken.contains(name) || request.get::<Pod>(name).is_ok_and(|pod| pod.is_some());
+    let room = Crowd::of(active).room(missing);
+    let new: Vec<String> = names.new_names(|_| prefix.clone(), is_taken).take(room).collect();
+    for name in &new {
         response = response.with_event(Event::normal("SuccessfulCreate", &format!("Created pod: {name}")));
-        response.add_child(new_pod(&template, &prefix, &name))?;
+        response.add_child(new_pod(&template, &prefix, name))?;
     }
-    Ok(response)
+    Ok(names.record(response, new.first().map(String::as_str)))
+}
+
+/// How many pods are lacking. Those that are adopted now count from the next sync on.
+fn missing(spec: &ReplicaSetSpec, claimed: &Claimed, active: &[Pod]) -> usize {
+    let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or_default();
+    if claimed.free.iter().any(pods::is_active) { 0 } else { wanted.saturating_sub(active.len()) }
+}
+
+/// The condition of a set that asks for more pods than it gets.
+fn held_back(
+    set: &ReplicaSet,
+    missing: usize,
+    active: &[Pod],
+    now: Timestamp,
+) -> Option<ReplicaSetCondition> {
+    let message = Crowd::of(active).held_back(missing)?;
+    let known = set.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let known = known.into_iter().flatten().find(|known| known.type_ == CONDITION && known.status == "True");
+    Some(ReplicaSetCondition {
+        type_: CONDITION.to_owned(),
+        status: "True".to_owned(),
+        reason: Some(REASON.to_owned()),
+        message: Some(message),
+        last_transition_time: known
+            .map_or_else(|| Some(whole_seconds(now)), |known| known.last_transition_time.clone()),
+    })
 }
 
 fn new_pod(template: &PodTemplateSpec, prefix: &str, name: &str) -> Value {

@@ -3,7 +3,7 @@
 //! In an ordered set there is one act at a time: nothing happens beyond a pod that is not available, however long that takes; the
 //! others go on as they are. In a parallel set only an update waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// What a set asks of its pods.
@@ -15,12 +15,23 @@ pub(super) struct Wish {
     /// One after the other, each when the one before it is available.
     pub(super) ordered: bool,
     pub(super) update: Update,
+    /// How many pods may be made now.
+    pub(super) room: usize,
 }
 
 impl Wish {
     /// The ordinals that shall be there.
     pub(super) fn ordinals(&self) -> Range<i32> {
-        self.start..self.start.saturating_add(self.replicas)
+        self.start..self.start.saturating_add(self.replicas.max(0))
+    }
+
+    /// The ordinals that something may be done about now: those that are there, and as many of the others as there is room for.
+    /// There may be billions more, which nobody ever counts through.
+    fn considered(&self, members: &BTreeMap<i32, Member>) -> BTreeSet<i32> {
+        let missing = self.ordinals().filter(|ordinal| !members.contains_key(ordinal));
+        // One that is missing and cannot be made keeps an ordered set waiting all the same.
+        let missing = missing.take(if self.ordered { 1 } else { self.room });
+        members.range(self.ordinals()).map(|(ordinal, _)| *ordinal).chain(missing).collect()
     }
 }
 
@@ -79,10 +90,10 @@ pub(super) fn decide(wish: &Wish, members: &BTreeMap<i32, Member>) -> Vec<Act> {
 
 /// Sees to those that shall be there. Whether there is nothing to wait for.
 fn fill(wish: &Wish, members: &BTreeMap<i32, Member>, acts: &mut Vec<Act>) -> bool {
-    for ordinal in wish.ordinals() {
+    for ordinal in wish.considered(members) {
         let member = members.get(&ordinal);
         match member.map(|member| member.state) {
-            None => acts.push(Act::Make(ordinal)),
+            None if wish.room > 0 => acts.push(Act::Make(ordinal)),
             Some(State::Ended) => acts.push(Act::Delete(ordinal)),
             _ => {}
         }
@@ -124,24 +135,31 @@ fn scale_down(wish: &Wish, members: &BTreeMap<i32, Member>, acts: &mut Vec<Act>)
 /// Deletes those that have an old template, so that they are made anew.
 fn update(wish: &Wish, members: &BTreeMap<i32, Member>, acts: &mut Vec<Act>) {
     let Update::Rolling { partition, max_unavailable } = wish.update else { return };
-    let is_available =
-        |ordinal: i32| members.get(&ordinal).is_some_and(|member: &Member| member.state == State::Available);
-    let is_old = |ordinal: i32| {
-        members.get(&ordinal).is_some_and(|member| {
-            !member.is_updated && matches!(member.state, State::Available | State::Unavailable)
-        })
-    };
+    let is_available = |member: &Member| member.state == State::Available;
+    let is_old =
+        |member: &Member| !member.is_updated && matches!(member.state, State::Available | State::Unavailable);
+    let ordinals = wish.ordinals();
     let from = wish.start.saturating_add(partition);
-    let updated = || wish.ordinals().rev().take_while(|ordinal| *ordinal >= from);
     match max_unavailable {
         None => {
-            let next = updated().find(|ordinal| is_old(*ordinal) || !is_available(*ordinal));
-            acts.extend(next.filter(|ordinal| is_old(*ordinal)).map(Act::Delete));
+            // The first that is not there ends the search.
+            let updated = ordinals.rev().take_while(|ordinal| *ordinal >= from);
+            let mut updated = updated.map(|ordinal| (ordinal, members.get(&ordinal)));
+            let next = updated
+                .find(|(_, member)| member.is_none_or(|member| is_old(member) || !is_available(member)));
+            acts.extend(
+                next.filter(|(_, member)| member.is_some_and(is_old))
+                    .map(|(ordinal, _)| Act::Delete(ordinal)),
+            );
         }
         Some(most) => {
-            let unavailable = wish.ordinals().filter(|ordinal| !is_available(*ordinal)).count();
+            let available =
+                members.range(ordinals.clone()).filter(|(_, member)| is_available(member)).count();
+            let unavailable = ordinals.len().saturating_sub(available);
             let allowed = usize::try_from(most).unwrap_or(0).saturating_sub(unavailable);
-            acts.extend(updated().filter(|ordinal| is_old(*ordinal)).take(allowed).map(Act::Delete));
+            let updated = members.range(ordinals).rev().take_while(|(ordinal, _)| **ordinal >= from);
+            let old = updated.filter(|(_, member)| is_old(member)).take(allowed);
+            acts.extend(old.map(|(ordinal, _)| Act::Delete(*ordinal)));
         }
     }
 }

@@ -28,6 +28,7 @@ use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
 
 use self::decide::{Act, Member, State, Update, Wish, decide};
 use self::status::Course;
+use super::bounds::{AT_ONCE_MAX, Crowd};
 use super::pods::{self, Availability, availability};
 use super::revisions::{self, Revisions};
 use super::share::{Round, share};
@@ -55,7 +56,14 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
     let update = revisions.update().clone();
     let current = known.current_revision.as_deref().and_then(|name| revisions.named(name)).unwrap_or(&update);
     let claimed = claim(request, &spec)?;
-    let wish = wish(&spec);
+    let crowd = Crowd::of(&claimed.pods);
+    let mut wish = wish(&spec);
+    let is_there = |pod: &&Pod| {
+        pod::ordinal(request.name(), &pod.name_any())
+            .is_some_and(|ordinal| wish.ordinals().contains(&ordinal))
+    };
+    let missing = wish.ordinals().len().saturating_sub(claimed.pods.iter().filter(is_there).count());
+    wish.room = crowd.room(missing);
     let makes = Makes { request, spec: &spec, wish: &wish, current, update: &update, pods: &claimed.pods };
 
     let course = Course {
@@ -67,7 +75,10 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
         collisions: revisions.collisions(),
         now: request.now(),
     };
-    let mut response = SyncResponse::from_status(status::status(course, &claimed.pods))?;
+    let mut status = status::status(course, &claimed.pods);
+    status.conditions =
+        crowd.held_back(missing).map(|why| vec![status::held_back(&known, why, request.now())]);
+    let mut response = SyncResponse::from_status(status)?;
     for revision in revisions.children(&surplus(&revisions, &spec, current, &claimed.pods)) {
         response.add_child(revision)?;
     }
@@ -105,6 +116,7 @@ fn wish(spec: &StatefulSetSpec) -> Wish {
         replicas,
         ordered: spec.pod_management_policy.as_deref() != Some("Parallel"),
         update,
+        room: AT_ONCE_MAX,
     }
 }
 
@@ -157,7 +169,7 @@ impl Makes<'_> {
     /// Adds claims and pods as they should be now.
     fn answer(&self, mut response: SyncResponse, free: &BTreeSet<String>) -> Result<SyncResponse, Error> {
         let set = self.request.name();
-        let acts = decide(self.wish, &self.members()?);
+        let acts: BTreeSet<Act> = decide(self.wish, &self.members()?).into_iter().collect();
         for pod in self.pods {
             let name = pod.name_any();
             let Some(ordinal) = pod::ordinal(set, &name) else { continue };
@@ -196,10 +208,20 @@ impl Makes<'_> {
             let (state, is_labelled) = (self.state(pod), pod::is_labelled(pod));
             members.insert(ordinal, Member { state, is_updated, is_labelled });
         }
-        for ordinal in self.wish.ordinals() {
-            if !members.contains_key(&ordinal) && self.has_going_claim(ordinal)? {
+        // Only as many of the others are looked at as may be made.
+        let mut room = if self.wish.ordered { 1 } else { self.wish.room };
+        let mut ordinals = self.wish.ordinals();
+        while room > 0
+            && let Some(ordinal) = ordinals.next()
+        {
+            if members.contains_key(&ordinal) {
+                continue;
+            }
+            if self.has_going_claim(ordinal)? {
                 let blocked = Member { state: State::Blocked, is_updated: true, is_labelled: true };
                 members.insert(ordinal, blocked);
+            } else {
+                room -= 1;
             }
         }
         Ok(members)

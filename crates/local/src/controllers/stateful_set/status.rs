@@ -1,12 +1,14 @@
 //! What a set's status says of its pods.
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::StatefulSetStatus;
+use k8s_openapi::api::apps::v1::{StatefulSetCondition, StatefulSetStatus};
 use k8s_openapi::api::core::v1::Pod;
 
 use super::decide::Update;
 use super::pod::revision;
+use crate::controllers::bounds::{CONDITION, REASON};
 use crate::controllers::pods::{Availability, availability, count, is_going, is_ready, phase, unless_zero};
+use crate::time::whole_seconds;
 
 /// What it is computed from besides the pods.
 #[derive(Debug, Clone, Copy)]
@@ -43,5 +45,19 @@ pub(super) fn status(course: Course<'_>, pods: &[Pod]) -> StatefulSetStatus {
         collision_count: Some(course.collisions),
         conditions: None,
         observed_generation: None,
+    }
+}
+
+/// The condition of a set that asks for more pods than it gets.
+pub(super) fn held_back(before: &StatefulSetStatus, message: String, now: Timestamp) -> StatefulSetCondition {
+    let mut known = before.conditions.iter().flatten();
+    let known = known.find(|known| known.type_ == CONDITION && known.status == "True");
+    StatefulSetCondition {
+        type_: CONDITION.to_owned(),
+        status: "True".to_owned(),
+        reason: Some(REASON.to_owned()),
+        message: Some(message),
+        last_transition_time: known
+            .map_or_else(|| Some(whole_seconds(now)), |known| known.last_transition_time.clone()),
     }
 }

@@ -38,7 +38,7 @@ fn told(acts: &[Act]) -> String {
 }
 
 fn ordered(replicas: i32, update: Update) -> Wish {
-    Wish { start: 0, replicas, ordered: true, update }
+    Wish { start: 0, replicas, ordered: true, update, room: 500 }
 }
 
 fn parallel(replicas: i32, update: Update) -> Wish {
@@ -194,6 +194,27 @@ fn obey(acts: &[Act], pods: &mut BTreeMap<i32, Member>) {
     }
 }
 
+#[test]
+fn a_set_makes_no_more_than_there_is_room_for_however_many_it_asks_for() {
+    let full = Update::Rolling { partition: 0, max_unavailable: Some(i32::MAX) };
+    for update in [ROLLING, full, Update::OnDelete] {
+        for start in [0, 7, i32::MAX - 10, i32::MAX] {
+            let wish = Wish { start, room: 2, ..parallel(i32::MAX, update) };
+            let there = decide(&wish, &BTreeMap::new());
+            assert_eq!(there.len(), wish.ordinals().len().min(2), "{wish:?}");
+            let wish = Wish { room: 0, ..wish };
+            assert_eq!(
+                decide(&wish, &members("aau.e")).iter().filter(|act| matches!(act, Act::Make(_))).count(),
+                0
+            );
+            let wish = Wish { start, ..ordered(i32::MAX, update) };
+            assert!(decide(&wish, &BTreeMap::new()).len() <= 1);
+        }
+    }
+    // What is there is still seen to.
+    check(&Wish { room: 1, ..parallel(i32::MAX, ROLLING) }, "Ae.U", "-1 +2");
+}
+
 proptest! {
     #[test]
     fn in_a_willing_world_every_set_gets_what_it_asks_for(
@@ -201,7 +222,7 @@ proptest! {
         most in prop::option::of(1..4), before in "[aA.]{0,8}",
     ) {
         let update = Update::Rolling { partition, max_unavailable: most };
-        let wish = Wish { start, replicas, ordered, update };
+        let wish = Wish { start, replicas, ordered, update, room: 500 };
         let mut pods = members(&before);
         let mut rounds = 0;
         loop {
@@ -226,7 +247,7 @@ proptest! {
     fn nothing_is_made_where_something_is_nor_deleted_where_nothing_is(
         replicas in 0..5, ordered: bool, before in "[aAuUeEgG.]{0,8}",
     ) {
-        let (wish, pods) = (Wish { start: 0, replicas, ordered, update: ROLLING }, members(&before));
+        let (wish, pods) = (Wish { start: 0, replicas, ordered, update: ROLLING, room: 500 }, members(&before));
         for act in decide(&wish, &pods) {
             match act {
                 Act::Make(ordinal) => prop_assert!(!pods.contains_key(&ordinal)),

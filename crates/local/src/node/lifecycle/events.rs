@@ -5,8 +5,8 @@ use mainstay::events::Event;
 
 use super::backoff;
 
-/// The events of the step from the recorded status to the next.
-pub(in super::super) fn events(pod: &Pod, next: &PodStatus) -> Vec<Event> {
+/// The events of the step from the recorded status to the next. Of a simulated pod nothing is claimed that did not happen.
+pub(in super::super) fn events(pod: &Pod, next: &PodStatus, is_simulated: bool) -> Vec<Event> {
     let mut events = Vec::new();
     let recorded = pod.status.as_ref();
     let before = |name: &str| {
@@ -20,7 +20,7 @@ pub(in super::super) fn events(pod: &Pod, next: &PodStatus) -> Vec<Event> {
         if state == old_state && old.is_none_or(|old| old.restart_count == status.restart_count) {
             continue;
         }
-        of_container(pod, status, &state, &old_state, &mut events);
+        of_container((pod, is_simulated), status, (&state, &old_state), &mut events);
     }
     let reason = |status: Option<&PodStatus>| status.and_then(|status| status.reason.clone());
     if let Some(said) = reason(Some(next)).filter(|said| reason(recorded).as_ref() != Some(said)) {
@@ -30,18 +30,21 @@ pub(in super::super) fn events(pod: &Pod, next: &PodStatus) -> Vec<Event> {
 }
 
 fn of_container(
-    pod: &Pod,
+    (pod, is_simulated): (&Pod, bool),
     status: &ContainerStatus,
-    state: &ContainerState,
-    old: &ContainerState,
+    (state, old): (&ContainerState, &ContainerState),
     events: &mut Vec<Event>,
 ) {
     let (name, image) = (&status.name, &status.image);
     if state.running.is_some() {
-        events.push(Event::normal(
-            "Pulled",
-            &format!("Container image \"{image}\" already present on machine"),
-        ));
+        events.push(if is_simulated {
+            Event::normal(
+                "Simulated",
+                &format!("Container {name} is simulated: image \"{image}\" runs nowhere"),
+            )
+        } else {
+            Event::normal("Pulled", &format!("Container image \"{image}\" already present on machine"))
+        });
         events.push(Event::normal("Created", &format!("Container created: {name}")));
         events.push(Event::normal("Started", &format!("Container started: {name}")));
     }

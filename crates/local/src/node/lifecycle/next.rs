@@ -85,7 +85,7 @@ fn start(pod: &Pod, container: &Container<'_>, since: Timestamp, now: Timestamp)
             let delay = backoff::delay(end, container.record);
             let due = backoff::due(end, delay, now);
             let since = end.finished_at().unwrap_or(now);
-            Some(Start { container: name, attempt: end.attempt + 1, since, due, delay })
+            Some(Start { container: name, attempt: end.attempt.saturating_add(1), since, due, delay })
         }
         Standing::Ended(_) | Standing::Running { .. } => None,
     }

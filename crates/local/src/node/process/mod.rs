@@ -167,7 +167,7 @@ impl Processes {
         self.0.pods().0.keys().cloned().collect()
     }
 
-    /// All persistent volumes that have files here which go with them, to forget those that are gone from the cluster.
+    /// All persistent volumes that have files here and were not retained, to set those aside that the cluster does not know.
     pub fn volumes(&self) -> Vec<String> {
         self.0.layout.volumes()
     }
@@ -177,7 +177,13 @@ impl Processes {
         self.0.layout.retain_volume(name, stays)
     }
 
-    /// Removes the files of a persistent volume that is gone.
+    /// Moves the files of a persistent volume that the cluster does not know aside, and tells where to. Nobody asked for them to be
+    /// deleted: the cluster may have been restored from a copy that is older than they are.
+    pub fn quarantine_volume(&self, name: &str) -> io::Result<std::path::PathBuf> {
+        self.0.layout.quarantine(name)
+    }
+
+    /// Removes the files of a persistent volume that is to be deleted.
     pub fn forget_volume(&self, name: &str) -> io::Result<()> {
         match std::fs::remove_dir_all(self.0.layout.volume(name)?) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

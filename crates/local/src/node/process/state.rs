@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
+use mainstay::clock::later;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -90,7 +91,7 @@ impl Attempt {
     /// Tells the process to end. The earliest deadline holds, and the first reason.
     fn stop(&self, grace: Duration, message: Option<String>) {
         let Some(running) = &self.running else { return };
-        let deadline = Instant::now() + grace;
+        let deadline = later(Instant::now(), grace);
         running.stop.send_if_modified(|stop| match stop {
             Some(stop) if stop.deadline <= deadline => false,
             Some(stop) => {

@@ -21,6 +21,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use mainstay::clock::later;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::graph::{self, Dial, Edges};
@@ -51,7 +52,7 @@ pub async fn run(environment: impl Fn(&str) -> Option<String>, rpc: &dyn Rpc, te
     };
     let names: Vec<String> = peers.iter().map(|peer| peer.name.clone()).collect();
     let declared = topology::declared(&settings.bootstrap, &names);
-    let deadline = Instant::now() + settings.deadline;
+    let deadline = later(Instant::now(), settings.deadline);
     let outcome = connect(&peers, &declared, rpc, settings.timeout, deadline).await;
     tell(&outcome.render(&settings, peers.len()));
     if outcome.is_complete() { 0 } else { MISSING }

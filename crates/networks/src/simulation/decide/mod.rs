@@ -23,6 +23,7 @@ use super::report::{Progress, Report, Stage};
 use crate::config::SimulationConfig;
 use crate::kinds::{FaultStatus, SimulationPhase, SimulationStatus};
 use crate::peers::Peer;
+use crate::time::{earlier, later};
 
 /// How often a manager is asked while something is expected of it.
 const ASK: Duration = Duration::from_secs(1);
@@ -171,7 +172,8 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
 fn view<'a>(situation: &Situation<'a>) -> View<'a> {
     let Situation { now, config, status, .. } = *situation;
     let began_at = status.started_at.as_ref().map_or(now, |at| at.0);
-    let run_end = began_at + Duration::from_secs(u64::try_from(config.run_time_seconds).unwrap_or_default());
+    let run_end =
+        later(began_at, Duration::from_secs(u64::try_from(config.run_time_seconds).unwrap_or_default()));
     View {
         now,
         began_at,
@@ -190,7 +192,7 @@ fn renew(situation: &Situation<'_>) -> Decision {
     if status.faults.iter().any(faults::is_parted) && !are_mended(situation.outcomes) {
         let message = "peers that a partition keeps apart are told that it is over";
         let decision = Decision::new(status.clone(), Reason::MendingPartition, message, Desired::Nothing);
-        return decision.wake(now + ASK);
+        return decision.wake(later(now, ASK));
     }
     if situation.has_former_jobs {
         let message = "manager and workers of a former run are stopped";
@@ -234,7 +236,7 @@ fn starting(situation: &Situation<'_>) -> Decision {
     let expected = status.peers.len();
     let own = situation.progress.filter(|progress| progress.run == situation.run);
     if let Some(progress) = own.filter(|progress| progress.stage != Stage::Waiting) {
-        let began = now - Duration::from_millis(progress.elapsed_milliseconds);
+        let began = earlier(now, Duration::from_millis(progress.elapsed_milliseconds));
         let mut status = status.clone();
         status.phase = SimulationPhase::Running;
         status.started_at = Some(Time(began));
@@ -244,7 +246,7 @@ fn starting(situation: &Situation<'_>) -> Decision {
     }
     let deadline = match &jobs.manager {
         Some(JobState::Active(since)) => {
-            Some(*since + Duration::from_secs(START_SECONDS.unsigned_abs().into()))
+            Some(later(*since, Duration::from_secs(START_SECONDS.unsigned_abs().into())))
         }
         _ => None,
     };
@@ -262,7 +264,7 @@ fn starting(situation: &Situation<'_>) -> Decision {
     let mut decision = if jobs.manager_url.is_some() {
         let message = format!("{expected} workers are started");
         let load = Desired::Load(jobs.manager_url.clone());
-        Decision::new(status.clone(), Reason::StartingWorkers, message, load).wake(now + ASK)
+        Decision::new(status.clone(), Reason::StartingWorkers, message, load).wake(later(now, ASK))
     } else {
         let message = format!("a manager is started for {expected} workers");
         Decision::new(status.clone(), Reason::StartingManager, message, Desired::Load(None))
@@ -330,7 +332,8 @@ fn over(situation: &Situation<'_>) -> Decision {
     let is_active = matches!(jobs.manager, Some(JobState::Active(_)));
     let dismiss = is_finished && is_active && situation.has_report && jobs.manager_url.is_some();
     if dismiss {
-        wake_at = Some(wake_at.map_or(now + ASK * 2, |at: Timestamp| at.min(now + ASK * 2)));
+        let soon = later(now, ASK * 2);
+        wake_at = Some(wake_at.map_or(soon, |at: Timestamp| at.min(soon)));
     }
     let desired = if is_finished { Desired::AsIs } else { Desired::Ended };
     Decision { status, news: None, desired, dismiss, status_first: false, wake_at }

@@ -12,6 +12,7 @@ use crate::simulation::faults::{self, Step};
 use crate::simulation::objects::GRACE_SECONDS;
 use crate::simulation::reason::Reason;
 use crate::simulation::report::Report;
+use crate::time::later;
 
 /// As many samples are kept, or one more.
 const SAMPLES: i32 = 60;
@@ -35,7 +36,7 @@ pub(super) fn running(situation: &Situation<'_>) -> Decision {
     } else if let Some((reason, message)) = lost(situation) {
         return fail(situation, status, reason, message);
     }
-    let deadline = view.ends_at + Duration::from_secs(GRACE_SECONDS.unsigned_abs().into()) + MEND;
+    let deadline = later(view.ends_at, Duration::from_secs(GRACE_SECONDS.unsigned_abs().into()) + MEND);
     if now >= deadline {
         let message = format!("there was no report {GRACE_SECONDS} seconds after the load was over");
         return fail(situation, status, Reason::RunDeadlineExceeded, message);
@@ -44,7 +45,7 @@ pub(super) fn running(situation: &Situation<'_>) -> Decision {
     let tried: Vec<Step> = situation.outcomes.iter().map(|(step, _)| step.clone()).collect();
     let fault = faults::wake_at(&config.faults, &status.faults, view, &tried);
     let look =
-        if now >= view.ends_at { now + ASK } else { next_sample(&status, situation).min(view.ends_at) };
+        if now >= view.ends_at { later(now, ASK) } else { next_sample(&status, situation).min(view.ends_at) };
     let load = Desired::Load(situation.jobs.manager_url.clone());
     let mut decision = Decision::new(status, Reason::Running, message, load).wake(look);
     if let Some(at) = fault {
@@ -79,19 +80,20 @@ fn judge(situation: &Situation<'_>, mut status: SimulationStatus, report: &Repor
 
 fn interval(situation: &Situation<'_>) -> Duration {
     // Rounded up, or there would be twice as many.
-    let seconds = (situation.config.run_time_seconds.max(1) + SAMPLES - 1) / SAMPLES;
+    let seconds = situation.config.run_time_seconds.max(1).saturating_add(SAMPLES - 1) / SAMPLES;
     Duration::from_secs(u64::try_from(seconds).unwrap_or(1))
 }
 
 fn next_sample(status: &SimulationStatus, situation: &Situation<'_>) -> Timestamp {
     let last = status.samples.last().map_or(situation.now, |sample| sample.at.0);
-    (last + interval(situation)).max(situation.now + ASK / 10)
+    later(last, interval(situation)).max(later(situation.now, ASK / 10))
 }
 
 fn sample(status: &mut SimulationStatus, situation: &Situation<'_>, ends_at: Timestamp) {
     let (NetworkState::NotReady(_, look) | NetworkState::Ready(look)) = situation.network else { return };
     let Look { ready_peers, missing_edges, components } = *look;
-    let is_due = status.samples.last().is_none_or(|last| situation.now >= last.at.0 + interval(situation));
+    let is_due =
+        status.samples.last().is_none_or(|last| situation.now >= later(last.at.0, interval(situation)));
     if is_due && situation.now <= ends_at {
         let at = Time(situation.now);
         status.samples.push(NetworkSample { at, ready_peers, missing_edges, components });

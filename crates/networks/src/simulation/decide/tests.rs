@@ -323,3 +323,36 @@ fn a_run_that_fails_mends_its_partition() {
     assert!(!story.status.faults.iter().any(faults::is_parted), "{}", story.log);
     assert!(story.after(1).look().wake_at.is_none(), "{}", story.log);
 }
+
+#[test]
+fn a_manager_that_claims_to_have_run_for_ever_is_believed_to_the_beginning_of_time() {
+    let faults = json!([{"atSeconds": 0, "action": "churn", "durationSeconds": 5}]);
+    for elapsed in [u64::MAX, u64::MAX / 2, 1 << 62] {
+        let mut story = Story::new(&json!({"faults": faults}));
+        story.starts();
+        story.says(Stage::Running, elapsed);
+        story.look();
+        story.look();
+        assert_eq!(story.status.phase, SimulationPhase::Failed, "{}", story.log);
+    }
+}
+
+#[test]
+fn times_of_a_status_that_somebody_wrote_do_no_harm() {
+    for at in [Timestamp::MIN, Timestamp::MAX] {
+        let faults = json!([{"atSeconds": 0, "action": "churn", "durationSeconds": 5}]);
+        let mut story = Story::new(&json!({"faults": faults}));
+        story.runs();
+        story.look();
+        story.status.started_at = Some(Time(at));
+        for fault in &mut story.status.faults {
+            (fault.started_at, fault.rounds) = (Some(Time(at)), i32::MAX);
+        }
+        for sample in &mut story.status.samples {
+            sample.at = Time(at);
+        }
+        story.after(1).look();
+        story.jobs.manager = Some(JobState::Active(at));
+        story.after(1).look();
+    }
+}

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::choose::choose;
 use super::{EVERY_SECONDS, MEND_PATIENCE, Outcome, Step, View, addresses, end, seconds};
 use crate::kinds::{DoomedPod, FaultAction, FaultPhase, FaultSpec, FaultStatus};
+use crate::time::later;
 
 /// As many peers are named in a message.
 const NAMED_MAX: usize = 5;
@@ -47,7 +48,7 @@ fn waiting(action: FaultAction) -> FaultStatus {
 }
 
 fn begin(status: &mut FaultStatus, place: usize, spec: &FaultSpec, view: View<'_>) {
-    let due = view.began_at + seconds(spec.at_seconds);
+    let due = later(view.began_at, seconds(spec.at_seconds));
     if view.now >= view.ends_at {
         status.phase = FaultPhase::Over;
         status.message = "the load was over before its time came".into();
@@ -114,7 +115,9 @@ fn go_on(
                 let began = status.started_at.as_ref().map_or(view.now, |at| at.0);
                 let every = i64::from(spec.every_seconds.unwrap_or(EVERY_SECONDS).max(1));
                 // Rounds that nobody was there for are left out, not made up for.
-                let number = i32::try_from(view.now.duration_since(began).as_secs() / every).unwrap_or(0) + 1;
+                let number = i32::try_from(view.now.duration_since(began).as_secs() / every)
+                    .unwrap_or(0)
+                    .saturating_add(1);
                 if number > status.rounds {
                     round(status, place, spec, number, view);
                 }
@@ -164,7 +167,7 @@ fn mend(status: &mut FaultStatus, spec: &FaultSpec, view: View<'_>, outcomes: &[
     let left: BTreeSet<&String> = everybody.filter(|name| !settled(name)).collect();
     if left.is_empty() || status.addresses.is_empty() {
         status.phase = FaultPhase::Over;
-    } else if view.now >= end(Some(spec), status, view) + MEND_PATIENCE {
+    } else if view.now >= later(end(Some(spec), status, view), MEND_PATIENCE) {
         status.phase = FaultPhase::Over;
         status.message = told("may still keep others out: it did not answer at the end", left.into_iter());
     }

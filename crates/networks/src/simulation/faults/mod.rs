@@ -22,6 +22,7 @@ use jiff::Timestamp;
 use crate::kinds::{FaultAction, FaultPhase, FaultSpec, FaultStatus, Simulation};
 use crate::peers::Peer;
 use crate::rpc::Disturbance;
+use crate::time::later;
 
 pub use advance::advance;
 
@@ -219,7 +220,7 @@ fn addresses(peer: &Peer) -> Vec<IpAddr> {
 fn end(spec: Option<&FaultSpec>, status: &FaultStatus, view: View<'_>) -> Timestamp {
     let lasts = spec.map_or(0, |spec| spec.duration_seconds.unwrap_or(DURATION_SECONDS));
     let began = status.started_at.as_ref().map_or(view.now, |at| at.0);
-    (began + seconds(lasts)).min(view.ends_at)
+    later(began, seconds(lasts)).min(view.ends_at)
 }
 
 fn seconds(seconds: i32) -> Duration {
@@ -240,20 +241,23 @@ pub fn wake_at(
     }
     for (spec, status) in specs.iter().zip(recorded) {
         match status.phase {
-            FaultPhase::Waiting => times.push((view.began_at + seconds(spec.at_seconds)).min(view.ends_at)),
+            FaultPhase::Waiting => {
+                times.push(later(view.began_at, seconds(spec.at_seconds)).min(view.ends_at))
+            }
             FaultPhase::Active => {
                 let again =
                     if is_parted(status) && end(Some(spec), status, view) > view.now { RENEW } else { RETRY };
-                times.extend((!status.pods.is_empty() || is_parted(status)).then_some(view.now + again));
-                times.push(end(Some(spec), status, view).max(view.now + RETRY / 10));
+                times
+                    .extend((!status.pods.is_empty() || is_parted(status)).then_some(later(view.now, again)));
+                times.push(end(Some(spec), status, view).max(later(view.now, RETRY / 10)));
                 if status.action == FaultAction::Churn && status.pods.is_empty() {
                     let began = status.started_at.as_ref().map_or(view.now, |at| at.0);
                     let every = seconds(spec.every_seconds.unwrap_or(EVERY_SECONDS).max(1));
-                    times.push(began + every * u32::try_from(status.rounds).unwrap_or(1));
+                    times.push(later(began, every.saturating_mul(u32::try_from(status.rounds).unwrap_or(1))));
                 }
                 let untold = status.peers.len() > status.told.len();
                 let told = matches!(status.action, FaultAction::Pause | FaultAction::Latency);
-                times.extend((told && untold).then_some(view.now + RETRY));
+                times.extend((told && untold).then_some(later(view.now, RETRY)));
             }
             FaultPhase::Over | FaultPhase::Unsupported => {}
         }

@@ -109,4 +109,26 @@ proptest! {
         prop_assert!(all(&mut sets).all(|set| set.size >= 0));
         prop_assert!(!sets.is_rescaled(&after), "{sets:?}");
     }
+
+    #[test]
+    fn no_size_is_too_large(
+        (replicas, surge, unavailable) in (sizes(), sizes(), sizes()),
+        found in prop::collection::vec((sizes(), sizes(), sizes(), prop::option::of(sizes()), prop::option::of(sizes())), 1..4),
+        (pods, rolls) in (sizes(), any::<bool>()),
+    ) {
+        let wish = Wish { replicas, rolls, surge, unavailable: unavailable.min(replicas) };
+        let of = |(place, (size, actual, available, desired, most)): (usize, (i32, i32, i32, Option<i32>, Option<i32>))| Set {
+            name: format!("set-{place}"), created: None, size, actual, available, desired, most,
+        };
+        let mut old: Vec<Set> = found.into_iter().enumerate().map(of).collect();
+        let new = old.pop();
+        let sets = sets(new, old);
+        for next in [rescale(&wish, &sets, pods), roll(&wish, &sets), recreate(&wish, &sets, rolls)] {
+            prop_assert!(next.sizes.values().chain(&next.create).all(|size| *size >= 0), "{next:?}");
+        }
+    }
+}
+
+fn sizes() -> impl Strategy<Value = i32> {
+    prop_oneof![0..9_i32, 0..=i32::MAX, Just(i32::MAX)]
 }

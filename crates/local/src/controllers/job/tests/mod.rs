@@ -2,6 +2,7 @@
 
 mod counting;
 mod ends;
+mod extremes;
 mod indexed;
 mod running;
 

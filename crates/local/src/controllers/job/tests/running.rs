@@ -156,7 +156,12 @@ fn new_pods_carry_the_finalizer_and_have_names_of_their_own_job() {
     let world = job(json!({"completionMode": "Indexed", "completions": 3, "backoffLimitPerIndex": 2}));
     let mut job: Job = serde_json::from_value(world.job.clone()).unwrap();
     let new = [super::super::manage::NewPod { index: Some(2), failures: Some((1, 1)) }];
-    let pods = super::super::make::new_pods(&job, &new, &std::collections::BTreeSet::new());
+    let names = |uid: &str| crate::controllers::names::Names::new(uid, 0, []);
+    let make = |job: &Job, new: &[_], taken| {
+        super::super::make::new_pods(job, new, &names(job.metadata.uid.as_deref().unwrap()), taken)
+    };
+    let none = std::collections::BTreeSet::new();
+    let pods = make(&job, &new, &none);
     let name = pods[0].metadata.name.clone().unwrap();
     assert!(name.starts_with("x-2-") && name.len() == 9, "{name}");
     let mut told = serde_json::to_value(&pods[0]).unwrap();
@@ -203,8 +208,8 @@ fn new_pods_carry_the_finalizer_and_have_names_of_their_own_job() {
         }"#]]
     .assert_eq(&format!("{told:#}"));
     job.metadata.uid = Some("another".into());
-    let others = super::super::make::new_pods(&job, &new, &std::collections::BTreeSet::new());
+    let others = make(&job, &new, &none);
     assert_ne!(others[0].metadata.name.as_ref(), Some(&name));
-    let more = super::super::make::new_pods(&job, &[new[0], new[0]], &[name.clone()].into());
+    let more = make(&job, &[new[0], new[0]], &[name.clone()].into());
     assert!(more[0].metadata.name != more[1].metadata.name && more[0].metadata.name != Some(name));
 }

@@ -16,7 +16,7 @@ enum Happening {
     /// The node is started again: nothing of its containers is left.
     Restart,
     /// The user deletes the pod.
-    Delete { grace: u8 },
+    Delete { grace: i64 },
     /// The node's clock is set.
     Clock(i16),
 }
@@ -28,7 +28,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         2 => (any::<u8>(), any::<bool>(), any::<bool>())
             .prop_map(|(which, started, ready)| Happening::Probe { which, started, ready }),
         1 => Just(Happening::Restart),
-        1 => (0_u8..40).prop_map(|grace| Happening::Delete { grace }),
+        1 => prop_oneof![0_i64..40, Just(i64::MAX - 1), Just(i64::MAX)].prop_map(|grace| Happening::Delete { grace }),
         1 => (-4000_i16..4000).prop_map(Happening::Clock),
     ]
 }
@@ -36,7 +36,7 @@ fn happening() -> impl Strategy<Value = Happening> {
 fn spec() -> impl Strategy<Value = String> {
     let policy = prop_oneof![Just("Always"), Just("OnFailure"), Just("Never")];
     let init = prop::collection::vec(any::<bool>(), 0..3);
-    let deadline = prop::option::weighted(0.2, 1_u16..1000);
+    let deadline = prop::option::weighted(0.2, prop_oneof![1_i64..1000, Just(i64::MAX)]);
     (policy, init, 1_usize..3, deadline).prop_map(|(policy, init, main, deadline)| {
         let init: Vec<_> = init
             .iter()
@@ -62,7 +62,7 @@ impl Stage {
             Happening::Restart => self.seen.clear(),
             Happening::Delete { grace } => {
                 if self.pod.metadata.deletion_timestamp.is_none() {
-                    self.deleted(self.now, (*grace).into());
+                    self.deleted(self.now, *grace);
                 }
             }
             Happening::Ends { which, code } => {

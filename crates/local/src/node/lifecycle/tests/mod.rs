@@ -18,7 +18,7 @@ use super::{Addresses, Decision, Situation, decide};
 /// The time so many seconds after the beginning.
 pub(super) fn at(seconds: i64) -> Timestamp {
     let beginning: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    beginning + SignedDuration::from_secs(seconds)
+    beginning.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
 /// A pod and what is seen of its containers.
@@ -77,7 +77,7 @@ impl Stage {
     }
 
     pub(super) fn deleted(&mut self, seconds: i64, grace: i64) -> &mut Self {
-        self.pod.metadata.deletion_timestamp = Some(Time(at(seconds + grace)));
+        self.pod.metadata.deletion_timestamp = Some(Time(at(seconds.saturating_add(grace))));
         self.pod.metadata.deletion_grace_period_seconds = Some(grace);
         self
     }

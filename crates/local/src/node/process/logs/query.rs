@@ -90,7 +90,9 @@ impl Query {
 
     /// The part of a log that is asked for. `now` is what `sinceSeconds` counts from.
     pub(super) fn selection(&self, now: Timestamp) -> Selection {
-        let since = self.since_seconds.map(|seconds| now - SignedDuration::from_secs(seconds.min(YEARS)));
+        let since = self.since_seconds.map(|seconds| {
+            now.checked_sub(SignedDuration::from_secs(seconds.min(YEARS))).unwrap_or(Timestamp::MIN)
+        });
         Selection {
             since: self.since_time.or(since),
             timestamps: self.timestamps,

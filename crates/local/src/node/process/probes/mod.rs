@@ -10,6 +10,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::{Container, ContainerPort, HTTPGetAction, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use mainstay::clock::later;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
@@ -87,7 +88,7 @@ impl Patient {
     /// Tries a probe again and again until its answers come to something.
     async fn watch(&self, probe: &Probe, mut take: impl FnMut(bool, &Schedule) -> Option<bool>) -> bool {
         let schedule = Schedule::of(probe);
-        let first = (self.since + schedule.delay).max(Instant::now());
+        let first = later(self.since, schedule.delay).max(Instant::now());
         let mut ticks = interval_at(first, schedule.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

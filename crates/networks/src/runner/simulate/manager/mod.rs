@@ -9,6 +9,7 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use mainstay::clock::later;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -86,7 +87,7 @@ async fn course(
 ) -> u8 {
     let expected = settings.workers;
     tell(&format!("run {}: waiting for {expected} workers", settings.load.run));
-    if !shared.until(Instant::now() + settings.start, Run::is_complete).await {
+    if !shared.until(later(Instant::now(), settings.start), Run::is_complete).await {
         let missing = shared.run().missing();
         let seconds = settings.start.as_secs();
         tell(&format!("workers that did not come within {seconds} s: {missing:?}"));
@@ -95,7 +96,7 @@ async fn course(
     shared.run().begin(Now::get());
     shared.changed.notify_waiters();
     tell(&format!("{expected} workers begin, for {} s", settings.load.run_time.as_secs()));
-    let deadline = Instant::now() + settings.load.run_time + settings.grace;
+    let deadline = later(Instant::now(), settings.load.run_time.saturating_add(settings.grace));
     shared.until(deadline, Run::is_told).await;
     let report = shared.run().finish(Now::get());
     shared.changed.notify_waiters();
@@ -110,6 +111,6 @@ async fn course(
     {
         tell(&why);
     }
-    shared.until(Instant::now() + settings.linger, Run::is_dismissed).await;
+    shared.until(later(Instant::now(), settings.linger), Run::is_dismissed).await;
     0
 }
