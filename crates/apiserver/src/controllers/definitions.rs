@@ -74,7 +74,8 @@ struct HeadNames {
 #[serde(rename_all = "camelCase", default)]
 struct HeadStatus {
     accepted_names: Value,
-    conditions: Vec<Value>,
+    /// Null until the first is set.
+    conditions: Option<Vec<Value>>,
 }
 
 fn is_definition(id: &CollectionId) -> bool {
@@ -96,7 +97,7 @@ impl Definitions {
         self.taken.entry(head.spec.group.clone()).or_default().add(&name, &accepted);
         let refused =
             |condition: &Value| condition["type"] == "NamesAccepted" && condition["status"] == "False";
-        let lacks_names = head.status.conditions.iter().any(refused);
+        let lacks_names = head.status.conditions.iter().flatten().any(refused);
         let known = Known { object: object.clone(), group: head.spec.group, accepted, lacks_names };
         self.known.insert(name.clone(), known);
         self.queue.mark(name);
