@@ -234,8 +234,9 @@ impl Engine {
             let next = self.controllers.iter().filter_map(|controller| controller.next_time()).min();
             tokio::select! {
                 biased;
-                more = self.changes.changed() => if more.is_err() { return },
+                // First, or a store that always changes would keep all work from going on.
                 Some(()) = self.running.next() => {}
+                more = self.changes.changed() => if more.is_err() { return },
                 () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
             }
         }

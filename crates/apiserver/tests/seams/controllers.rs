@@ -180,6 +180,24 @@ async fn a_dead_webhook_holds_up_only_what_it_is_asked_about() {
     assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
 }
 
+#[tokio::test(start_paused = true)]
+async fn work_goes_on_while_the_store_changes_all_the_time() {
+    let server = ApiServer::builder().build().unwrap();
+    let made = succeed(&server, "POST", MAPS, map("owner", "1")).await;
+    succeed(&server, "POST", MAPS, owned("child", &made)).await;
+    succeed(&server, "POST", MAPS, map("busy", "1")).await;
+    succeed(&server, "DELETE", &path("owner"), Value::Null).await;
+    for number in 0..200 {
+        if !exists(&server, "child").await {
+            return;
+        }
+        succeed(&server, "PATCH", &path("busy"), json!({"data": {"key": number.to_string()}})).await;
+        // Whoever was woken by that has its turn, once.
+        tokio::task::yield_now().await;
+    }
+    panic!("the child is still there after 200 writes");
+}
+
 /// Panics once, in whatever task removes `child`.
 #[derive(Clone, Default)]
 struct Trap(Arc<AtomicBool>);
