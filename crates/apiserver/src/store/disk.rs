@@ -131,10 +131,25 @@ fn open_file(path: &Path, faults: &Faults) -> Result<(Open, Loaded), DiskError> 
     }));
     let failure = match read {
         Ok(Ok(loaded)) => {
-            file.settle().map_err(unusable)?;
-            let Some(mut database) = opened else { return Err(unusable(io::ErrorKind::Other.into())) };
-            tidy(&mut database, path, &loaded).map_err(unreadable)?;
-            return Ok((Open { database, pin }, loaded));
+            let tidied = file.settle().map_err(unusable).and_then(|()| {
+                let tidied = catch_unwind(AssertUnwindSafe(|| match &mut opened {
+                    Some(database) => tidy(database, path, &loaded),
+                    None => Ok(()),
+                }));
+                let panicked = |panic: &(dyn std::any::Any + Send)| DiskError::Unreadable {
+                    path: path.to_owned(),
+                    source: panic_text(panic).into(),
+                };
+                tidied.map_or_else(|panic| Err(panicked(&*panic)), |tidied| tidied.map_err(unreadable))
+            });
+            match (tidied, opened.take()) {
+                (Ok(()), Some(database)) => return Ok((Open { database, pin }, loaded)),
+                (Ok(()), None) => unusable(io::ErrorKind::Other.into()),
+                (Err(failure), database) => {
+                    opened = database;
+                    failure
+                }
+            }
         }
         Ok(Err(Unloadable::Redb(error))) => unreadable(error),
         Ok(Err(Unloadable::Format(found))) => DiskError::Format { path: path.to_owned(), found },

@@ -37,7 +37,7 @@ impl Limited {
         let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let (code, answer) = server.client.send("POST", crds, Some(&definition())).await.expect("an answer");
         assert_eq!(code, 201, "{answer}");
-        for _ in 0..200 {
+        for _ in 0..1200 {
             if server.client.send("GET", WIDES, None).await.is_ok_and(|(code, _)| code == 200) {
                 return server;
             }

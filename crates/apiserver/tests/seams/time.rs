@@ -209,6 +209,8 @@ async fn grace_that_lasts_beyond_the_end_of_time_ends_with_it() {
 async fn namespace_with_a_patient_pod_terminates_and_controllers_go_on() {
     let server = virtual_server();
     succeed(&server, "POST", "/api/v1/namespaces", json!({"metadata": {"name": "other"}})).await;
+    // Its service account, which pods need, comes a moment later.
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let path = patient_pod(&server, "other").await;
     succeed(&server, "DELETE", "/api/v1/namespaces/other", Value::Null).await;
     let mut marked = Value::Null;

@@ -22,7 +22,9 @@ async fn until_told(world: &World, network: &str, part: &str) {
 async fn describes(world: &World, network: &str, expected: Expect) {
     let told = world.ask(&format!("describe {network}")).await;
     let (shown, _) = told.stdout.split_once("\nCONDITION ").unwrap();
-    expected.assert_eq(&format!("{shown}! {}", told.stderr));
+    // Only on a slow machine.
+    let stderr = told.stderr.replace("reading the cluster…\n", "");
+    expected.assert_eq(&format!("{shown}! {stderr}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret};
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use mainstay::{ChildKind, Kind};
 use mainstay_testkit::{eventually, for_each_cluster};
@@ -71,10 +71,6 @@ fn role(name: &str) -> Value {
     json!({"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}})
 }
 
-fn service(address: &str) -> Value {
-    json!({"clusterIP": address, "ports": [{"port": 80}]})
-}
-
 fn rows() -> Vec<Row> {
     let sealed = |value: &str| json!({"immutable": true, "data": {"key": value}});
     let mut pod = pod_spec("a");
@@ -91,7 +87,6 @@ fn rows() -> Vec<Row> {
         row::<Pod>(spec, &pod, &other_pod),
         row::<Pod>(spec, &pod, &more_containers),
         row::<PersistentVolumeClaim>(spec, &claim("ReadWriteOnce"), &claim("ReadWriteMany")),
-        row::<Service>(spec, &service("None"), &service("10.96.0.77")),
         row::<RoleBinding>(whole, &role("a"), &role("b")),
         row::<Secret>(whole, &sealed("YQ=="), &sealed("Yg==")),
         row::<Secret>(whole, &json!({"type": "a.example.com/x"}), &json!({"type": "a.example.com/y"})),
