@@ -248,8 +248,8 @@ async fn apply_default_class(client: &kube::Client) -> Result<(), StartError> {
 
 /// Removes files of pods that went while nobody looked, and moves those of volumes aside that the cluster does not know. Tells where to.
 async fn clear_up(client: &kube::Client, processes: &Processes) -> Result<Vec<PathBuf>, StartError> {
-    let mut quarantined = Vec::new();
     use crate::node::runtime::Runtime as _;
+    let mut quarantined = Vec::new();
     let pods = processes.pods();
     if !pods.is_empty() {
         let there: BTreeSet<String> =

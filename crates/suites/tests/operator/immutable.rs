@@ -19,7 +19,7 @@ struct Row {
     then: Value,
 }
 
-fn row<T: k8s_openapi::Resource>(scope: fn(&Value) -> Value, first: &Value, then: &Value) -> Row
+fn row<T>(scope: fn(&Value) -> Value, first: &Value, then: &Value) -> Row
 where
     T: k8s_openapi::Metadata<
             Scope = k8s_openapi::NamespaceResourceScope,

@@ -58,12 +58,10 @@ pub(super) fn set(
 
 /// Says that pods are held back, for as long as they are.
 pub(super) fn tell_held_back(status: &mut JobStatus, message: Option<&str>, now: Timestamp) {
-    match message {
-        Some(message) => set(status, CONDITION, true, REASON, message, now),
-        None => {
-            let others =
-                status.conditions.take().into_iter().flatten().filter(|known| known.type_ != CONDITION);
-            status.conditions = Some(others.collect::<Vec<_>>()).filter(|others| !others.is_empty());
-        }
+    if let Some(message) = message {
+        set(status, CONDITION, true, REASON, message, now);
+    } else {
+        let others = status.conditions.take().into_iter().flatten().filter(|known| known.type_ != CONDITION);
+        status.conditions = Some(others.collect::<Vec<_>>()).filter(|others| !others.is_empty());
     }
 }

@@ -74,7 +74,7 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
     if request.is_deleting() {
         return Ok(response);
     }
-    decide(request, &set, &spec, claimed, &active, response)
+    decide(request, &set, &spec, &claimed, &active, response)
 }
 
 /// Which pods stay, which are made and which go.
@@ -82,13 +82,13 @@ fn decide(
     request: &SyncRequest,
     set: &ReplicaSet,
     spec: &ReplicaSetSpec,
-    claimed: Claimed,
+    claimed: &Claimed,
     active: &[Pod],
     mut response: SyncResponse,
 ) -> Result<SyncResponse, Error> {
     let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or_default();
     let adopts = claimed.free.iter().any(pods::is_active);
-    let missing = missing(spec, &claimed, active);
+    let missing = missing(spec, claimed, active);
     let surplus = if adopts { 0 } else { active.len().saturating_sub(wanted) };
     let leaving = match surplus {
         0 => Vec::new(),

@@ -242,7 +242,7 @@ pub fn wake_at(
     for (spec, status) in specs.iter().zip(recorded) {
         match status.phase {
             FaultPhase::Waiting => {
-                times.push(later(view.began_at, seconds(spec.at_seconds)).min(view.ends_at))
+                times.push(later(view.began_at, seconds(spec.at_seconds)).min(view.ends_at));
             }
             FaultPhase::Active => {
                 let again =

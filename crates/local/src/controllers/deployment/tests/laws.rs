@@ -117,10 +117,13 @@ proptest! {
         (pods, rolls) in (sizes(), any::<bool>()),
     ) {
         let wish = Wish { replicas, rolls, surge, unavailable: unavailable.min(replicas) };
-        let of = |(place, (size, actual, available, desired, most)): (usize, (i32, i32, i32, Option<i32>, Option<i32>))| Set {
-            name: format!("set-{place}"), created: None, size, actual, available, desired, most,
-        };
-        let mut old: Vec<Set> = found.into_iter().enumerate().map(of).collect();
+        let mut old: Vec<Set> = found
+            .into_iter()
+            .enumerate()
+            .map(|(place, (size, actual, available, desired, most))| Set {
+                name: format!("set-{place}"), created: None, size, actual, available, desired, most,
+            })
+            .collect();
         let new = old.pop();
         let sets = sets(new, old);
         for next in [rescale(&wish, &sets, pods), roll(&wish, &sets), recreate(&wish, &sets, rolls)] {
