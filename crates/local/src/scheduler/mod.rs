@@ -11,7 +11,7 @@
 //! is taken which has the largest part of its resources left.
 //!
 //! No node is given more than it has. One pod is placed at a time, by what the server itself said of the pods of its node not more than a
-//! second ago and by what was placed there since ([`ledger`]): what this or a former scheduler has just placed there may not have come
+//! second ago and by what was placed there since (`ledger`): what this or a former scheduler has just placed there may not have come
 //! round to the cache. A second scheduler beside this one would break that, as it would in Kubernetes.
 //!
 //! What is absent: priorities and preemption, affinity between pods and topology spread, host ports, preferred affinity, limits of
