@@ -13,6 +13,7 @@ mod keeper;
 pub(super) use format::{Loaded, Snapshot};
 pub(super) use keeper::Writer;
 
+use super::contain::contain;
 use super::panic_text;
 use super::tentative::{Faults, Tentative};
 use format::{FORMAT_VERSION, Unloadable};
@@ -20,7 +21,6 @@ use redb::Database;
 use redb::backends::FileBackend;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// The store's file in its directory.
@@ -118,7 +118,7 @@ fn open_file(path: &Path, faults: &Faults) -> Result<(Open, Loaded), DiskError> 
     let file = Tentative::new(backend, faults.clone()).map_err(unusable)?;
     // Where pages are damaged, `redb` may panic. Outside of this, it is dropped while nothing else unwinds.
     let mut opened = None;
-    let read = catch_unwind(AssertUnwindSafe(|| -> Result<Loaded, Unloadable> {
+    let read = contain(|| -> Result<Loaded, Unloadable> {
         let database = opened.insert(Database::builder().create_with_backend(file.clone())?);
         let loaded = format::load(database)?;
         // Values are whole; this is about what is between them. It would repair, but there is nothing to repair from.
@@ -128,14 +128,14 @@ fn open_file(path: &Path, faults: &Faults) -> Result<(Open, Loaded), DiskError> 
             )));
         }
         Ok(loaded)
-    }));
+    });
     let failure = match read {
         Ok(Ok(loaded)) => {
             let tidied = file.settle().map_err(unusable).and_then(|()| {
-                let tidied = catch_unwind(AssertUnwindSafe(|| match &mut opened {
+                let tidied = contain(|| match &mut opened {
                     Some(database) => tidy(database, path, &loaded),
                     None => Ok(()),
-                }));
+                });
                 let panicked = |panic: &(dyn std::any::Any + Send)| DiskError::Unreadable {
                     path: path.to_owned(),
                     source: panic_text(panic).into(),
@@ -158,7 +158,7 @@ fn open_file(path: &Path, faults: &Faults) -> Result<(Open, Loaded), DiskError> 
         Err(panic) => DiskError::Unreadable { path: path.to_owned(), source: panic_text(&*panic).into() },
     };
     // What it would write goes nowhere, and a second panic is of no interest.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(opened)));
+    let _ = contain(|| drop(opened));
     Err(failure)
 }
 

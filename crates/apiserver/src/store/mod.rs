@@ -15,6 +15,7 @@
 
 mod age;
 mod commit;
+mod contain;
 pub(crate) mod disk;
 mod list;
 mod memory;

@@ -1,6 +1,7 @@
 //! The thread that writes the file, and what it does when it cannot.
 
 use super::super::commit::{self, Commits, keep};
+use super::super::contain::contain;
 use super::super::memory::{Queued, State};
 use super::super::{Change as Seen, Observer, panic_text};
 use super::format::{self, Change, Snapshot};
@@ -180,7 +181,7 @@ impl commit::Disk<State> for Keeper {
     fn recover(&mut self, state: Snapshot) -> Result<(), String> {
         // Its lock must be free for the next one. It has failed, so what it says when it is closed is of no interest.
         if let Some(database) = self.database.take() {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+            let _ = contain(|| drop(database));
         }
         let in_place = self.is_in_place()?;
         if !self.directory.is_dir() {
