@@ -159,6 +159,7 @@ pub mod serve;
 mod snapshot;
 pub mod stability;
 mod termination;
+mod typed;
 pub mod webhook;
 
 pub use config::Config;

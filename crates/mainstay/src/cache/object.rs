@@ -15,6 +15,7 @@ use super::parts;
 use super::wire::{self, Shape, Unreadable};
 use super::{Options, Selector};
 use crate::kind::{Key, Kind, ObjectRef};
+use crate::typed::{self, Misfit};
 
 /// A part of an object's text. Empty when there is no such part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -193,11 +194,10 @@ impl Object {
 
     /// The whole object as a type. The error names the field that does not fit.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
-        let mut text = serde_json::Deserializer::from_str(&self.json);
-        serde_path_to_error::deserialize(&mut text).map_err(|error| ParseError {
+        typed::read(&self.json).map_err(|Misfit { field, error }| ParseError {
             object: self.reference(),
-            field: error.path().to_string(),
-            source: error.into_inner(),
+            field,
+            source: error,
         })
     }
 

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::Denied;
 use super::wire::Asked;
+use crate::typed::{self, Misfit};
 
 /// What is being done to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -146,10 +147,8 @@ impl<T: DeserializeOwned> AdmissionRequest<T> {
 }
 
 fn read_object<T: DeserializeOwned>(raw: &RawValue, which: &str) -> Result<T, Denied> {
-    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let field = error.path().to_string();
-        Denied::invalid(field, format!("{which}{}", without_position(&error.into_inner().to_string())))
+    typed::read(raw.get()).map_err(|Misfit { field, error }| {
+        Denied::invalid(field, format!("{which}{}", without_position(&error.to_string())))
     })
 }
 
