@@ -318,3 +318,19 @@ async fn the_age_of_events_survives_a_restart() {
     let server = kept.event_ttl(Duration::ZERO).build().unwrap();
     assert_eq!(send(&server, "GET", &format!("{EVENTS}/young"), Value::Null).await.0, 200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn events_that_outlast_the_clock_stop_no_controller() {
+    let before_the_end = Duration::from_secs(u64::MAX >> 2);
+    for ttl in [Duration::MAX, Duration::from_secs(u64::MAX), before_the_end, Duration::from_nanos(1)] {
+        let server = ApiServer::builder().event_ttl(ttl).build().unwrap();
+        succeed(&server, "POST", EVENTS, event("kept")).await;
+        let made = succeed(&server, "POST", MAPS, map("owner", "1")).await;
+        succeed(&server, "POST", MAPS, owned("child", &made)).await;
+        succeed(&server, "DELETE", &path("owner"), Value::Null).await;
+        rest().await;
+        assert!(!exists(&server, "child").await, "the controllers work with {ttl:?}");
+        let (_, reported) = send(&server, "GET", "/readyz?verbose", Value::Null).await;
+        assert!(reported.as_str().unwrap().contains("[+]controllers ok\n"), "{ttl:?}: {reported}");
+    }
+}
