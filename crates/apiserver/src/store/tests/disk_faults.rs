@@ -85,7 +85,11 @@ fn round(before: u64) -> bool {
     let store = open_faulty(directory.path(), &faults);
     put(&store, "first", 1);
     // The numbers have no common factor, so all combinations come up.
-    let errno = [NO_SPACE, READ_ONLY, IO_ERROR][before as usize % 3];
+    let errno = match before % 3 {
+        0 => NO_SPACE,
+        1 => READ_ONLY,
+        _ => IO_ERROR,
+    };
     let failing = 1 + before % 2;
     faults.arm(Plan { before, failing, only: None, errno });
     let written: Vec<_> = std::thread::scope(|scope| {
