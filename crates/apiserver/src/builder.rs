@@ -10,7 +10,7 @@ use crate::registry::Registry;
 use crate::server::Server;
 use crate::service::{self, body::Budget};
 use crate::store::disk::DiskError;
-use crate::store::{Observer, Retention, Store};
+use crate::store::{Faults, Observer, Retention, Store};
 use crate::strategy::Leniency;
 use crate::subresource::{Providers, SubresourceProvider};
 use crate::watch::WatchDelivery;
@@ -50,6 +50,8 @@ pub struct Builder {
     ca_bundle: String,
     leniency: Leniency,
     event_ttl: Duration,
+    /// For tests of what a failing disk does to requests.
+    pub(crate) disk_faults: Faults,
 }
 
 impl Builder {
@@ -156,7 +158,10 @@ impl Builder {
     pub fn build(self) -> Result<ApiServer, BuildError> {
         let store = match &self.directory {
             None => Store::in_memory(self.retention, allocate::claims, self.observer),
-            Some(path) => Store::open(path, self.retention, allocate::claims, self.observer)?,
+            Some(path) => {
+                let now = self.clock.now();
+                Store::open(path, self.retention, allocate::claims, self.observer, now, self.disk_faults)?
+            }
         };
         let store = Arc::new(store);
         let identities = self.identities.clone();
@@ -210,6 +215,7 @@ impl ApiServer {
             ca_bundle: String::new(),
             leniency: Leniency::default(),
             event_ttl: EVENT_TTL,
+            disk_faults: Faults::default(),
         }
     }
 

@@ -52,6 +52,8 @@ mod decode;
 mod delete;
 mod discovery;
 mod endpoints;
+#[cfg(test)]
+mod extremes;
 mod faults;
 mod field;
 mod gotext;

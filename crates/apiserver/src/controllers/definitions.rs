@@ -5,7 +5,7 @@ mod kinds;
 
 use super::engine::{Controller, Shared};
 use super::queue::{Outcome, Queue};
-use super::{change, delete_all, garbage, read};
+use super::{change, delete_all, garbage, is_deleting, read};
 use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::objects::crd::{self, CLEANUP, names};
 use crate::kind::Kind;
@@ -135,15 +135,18 @@ impl Controller for Definitions {
             self.learn(object);
         } else if !self.terminating.is_empty()
             && let Some(name) = self.terminating.get(id)
+            && !is_deleting(object)
         {
-            // An object of a CRD that waits for its objects to go.
+            // An object of a CRD that waits for its objects to go, and nobody has deleted this one.
             self.queue.mark(name.clone());
         }
     }
 
     fn gone(&mut self, server: &Server, id: &CollectionId, object: &Object) {
         if !is_definition(id) {
-            if let Some(name) = self.terminating.get(id) {
+            if let Some(name) = self.terminating.get(id)
+                && server.store.count(id) == 0
+            {
                 self.queue.mark(name.clone());
             }
             return;

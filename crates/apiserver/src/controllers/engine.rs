@@ -1,10 +1,10 @@
 //! Runs the controllers: hands every change to each of them in revision order, and works off their queues.
 //!
 //! Keys of one controller are worked on beside each other, up to a number, and those of different controllers do not wait for each
-//! other. So a webhook that does not answer holds up what it is asked about, and nothing else. A panic is reported, and what
-//! caused it is tried again later.
+//! other. Work that waits long is not counted. So a webhook that does not answer holds up what it is asked about, and nothing
+//! else. A panic is reported, and what caused it is tried again later.
 
-use super::queue::{Outcome, Queue};
+use super::queue::{Laned, Outcome, Queue};
 use super::{definitions, events, garbage, namespaces, protection};
 use crate::server::Server;
 use crate::store::{CollectionId, Event, Object, Revision, panic_text};
@@ -41,10 +41,10 @@ impl<C> Shared<C> {
 /// Learns of every change, and works off what follows from it.
 pub(super) trait Controller: Default + Send + 'static {
     /// What there is to do.
-    type Key: Clone + Ord + std::fmt::Debug + Send + Sync + 'static;
+    type Key: Laned + std::fmt::Debug + Send + Sync + 'static;
     /// For messages.
     const NAME: &'static str;
-    /// How many keys are worked on at one time.
+    /// How many keys are worked on at one time; those that take long are not counted.
     const AT_ONCE: usize;
 
     /// An object is there, new or changed.
@@ -82,11 +82,7 @@ impl<C: Controller> Driven for Shared<C> {
     fn next(&self, server: &Arc<Server>) -> Option<BoxFuture<'static, ()>> {
         let key = {
             let mut controller = self.lock();
-            let queue = controller.queue();
-            if queue.busy() >= C::AT_ONCE {
-                return None;
-            }
-            queue.take(Instant::now())?
+            controller.queue().take(Instant::now(), C::AT_ONCE)?
         };
         let (server, shared) = (server.clone(), self.clone());
         Some(
@@ -107,7 +103,7 @@ impl<C: Controller> Driven for Shared<C> {
     }
 
     fn next_time(&self) -> Option<Instant> {
-        self.lock().queue().next_time()
+        self.lock().queue().next_time(Instant::now())
     }
 }
 
@@ -185,9 +181,12 @@ impl Engine {
 
     /// Observes what has happened since.
     async fn catch_up(&mut self, server: &Arc<Server>) {
-        let Ok(events) = server.store.events_after(self.position) else {
-            // Too far behind: look at everything again.
-            return self.load(server).await;
+        let events = loop {
+            match server.store.events_after(self.position) {
+                Ok(events) => break events,
+                // Too far behind: look at everything again.
+                Err(_) => self.load(server).await,
+            }
         };
         for (id, event) in &events {
             self.position = event.revision;

@@ -15,6 +15,9 @@ use tokio::time::Instant;
 
 static EVENTS: LazyLock<CollectionId> = LazyLock::new(|| CollectionId::new("", "events"));
 
+/// An event that is kept longer than this is looked at in between: the clock cannot tell every time that a duration leads to.
+const LOOK_AGAIN_MAX: Duration = Duration::from_hours(24 * 365);
+
 /// When an event was last written, as far as it says itself: so a restart changes nothing.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -56,6 +59,13 @@ pub(super) struct Expiry {
     queue: Queue<Key>,
 }
 
+impl Expiry {
+    /// Looks at an event again when its time is over.
+    fn mark_after(&mut self, key: Key, left: Duration) {
+        self.queue.mark_at(key, Instant::now() + left.min(LOOK_AGAIN_MAX));
+    }
+}
+
 impl Controller for Expiry {
     type Key = Key;
     const NAME: &'static str = "event expiry";
@@ -65,7 +75,7 @@ impl Controller for Expiry {
         // A key that waits already is looked at in time: what is written again only lives longer.
         if *id == *EVENTS && !server.event_ttl.is_zero() && !self.queue.is_known(&object.key) {
             let left = remaining(object, server.event_ttl, server.clock.now());
-            self.queue.mark_at(object.key.clone(), Instant::now() + left);
+            self.mark_after(object.key.clone(), left);
         }
     }
 
@@ -84,7 +94,7 @@ impl Controller for Expiry {
             let Some(object) = server.store.get(&EVENTS, &key) else { return Outcome::Done };
             let left = remaining(&object, server.event_ttl, server.clock.now());
             if !left.is_zero() {
-                shared.lock().queue.mark_at(key, Instant::now() + left);
+                shared.lock().mark_after(key, left);
                 return Outcome::Done;
             }
             // Nobody is asked: what is only kept for a time was never promised to stay.

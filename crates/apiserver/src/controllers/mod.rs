@@ -141,7 +141,7 @@ async fn delete_all(server: &Server, kind: &Arc<Kind>, objects: &[Arc<Object>], 
     for object in objects {
         deletions.push(delete_one(server, kind, object, who).boxed());
     }
-    let deletions = futures::stream::iter(deletions).buffered(DELETIONS_AT_ONCE);
+    let deletions = futures::stream::iter(deletions).buffer_unordered(DELETIONS_AT_ONCE);
     deletions.fold(true, async |all, deleted| all && deleted).await
 }
 

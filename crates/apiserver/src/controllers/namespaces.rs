@@ -1,18 +1,21 @@
 //! Namespaces: each active one has a default account and the CA's certificate; a terminating one is
 //! emptied, and ends when nothing is left in it.
 
+mod contents;
+
 use super::engine::{Controller, Shared};
-use super::queue::{Outcome, Queue};
+use super::queue::{Lane, Laned, Outcome, Queue};
 use super::{change, create, delete_all, is_deleting, read};
 use crate::builtin::rules::json::text_at;
 use crate::kind::Kind;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object};
 use crate::strategy::Part;
+use contents::{Contents, is_pods};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const WHO: &str = "namespace-controller";
@@ -27,9 +30,18 @@ pub(super) enum Task {
     Empty(String),
 }
 
+impl Laned for Task {
+    fn lane(&self) -> Lane {
+        Lane::Named(match self {
+            Task::Furnish(_) => "furnish",
+            Task::Empty(_) => "empty",
+        })
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Namespaces {
-    terminating: BTreeSet<String>,
+    terminating: BTreeMap<String, Contents>,
     queue: Queue<Task>,
 }
 
@@ -38,18 +50,19 @@ impl Controller for Namespaces {
     const NAME: &'static str = "namespaces";
     const AT_ONCE: usize = 10;
 
-    fn see(&mut self, _: &Server, id: &CollectionId, object: &Arc<Object>) {
+    fn see(&mut self, server: &Server, id: &CollectionId, object: &Arc<Object>) {
         let namespace = &*object.key.namespace;
         if id.parts() == ("", "namespaces") {
             let name = object.key.name.to_string();
             if is_deleting(object) {
                 self.queue.forget(&Task::Furnish(name.clone()));
-                self.terminating.insert(name.clone());
+                self.terminating.entry(name.clone()).or_insert_with(|| Contents::of(server, &name));
                 self.queue.mark(Task::Empty(name));
             } else {
                 self.queue.mark(Task::Furnish(name));
             }
-        } else if self.terminating.contains(namespace) {
+        } else if let Some(contents) = self.terminating.get_mut(namespace) {
+            contents.see(id, object);
             self.queue.mark(Task::Empty(namespace.to_owned()));
         } else if &*object.key.name == ROOT_CA && id.parts() == ("", "configmaps") {
             self.queue.mark(Task::Furnish(namespace.to_owned()));
@@ -66,13 +79,17 @@ impl Controller for Namespaces {
                 self.queue.forget(&Task::Empty(name));
             }
             // What every namespace has is made again when somebody deletes it.
-            ("", "serviceaccounts" | "configmaps") if !self.terminating.contains(&namespace) => {
+            ("", "serviceaccounts" | "configmaps") if !self.terminating.contains_key(&namespace) => {
                 if matches!(&*object.key.name, "default" | ROOT_CA) {
                     self.queue.mark(Task::Furnish(namespace));
                 }
             }
-            _ if self.terminating.contains(&namespace) => self.queue.mark(Task::Empty(namespace)),
-            _ => {}
+            _ => {
+                if let Some(contents) = self.terminating.get_mut(&namespace) {
+                    contents.forget(&(id.clone(), object.key.clone()));
+                    self.queue.mark(Task::Empty(namespace));
+                }
+            }
         }
     }
 
@@ -80,11 +97,11 @@ impl Controller for Namespaces {
         &mut self.queue
     }
 
-    fn work(server: Arc<Server>, _: Shared<Self>, task: Task) -> BoxFuture<'static, Outcome> {
+    fn work(server: Arc<Server>, shared: Shared<Self>, task: Task) -> BoxFuture<'static, Outcome> {
         async move {
             Outcome::of(match task {
                 Task::Furnish(name) => furnish(&server, &name).await,
-                Task::Empty(name) => empty(&server, &name).await,
+                Task::Empty(name) => empty(&server, &shared, &name).await,
             })
         }
         .boxed()
@@ -149,21 +166,20 @@ struct Remaining {
     failed: bool,
 }
 
+impl Remaining {
+    fn add(&mut self, kind: &Kind, objects: usize) {
+        self.objects.insert(format!("{}.{}", kind.plural, kind.group), objects);
+    }
+}
+
 /// Deletes everything in a namespace, and ends it when nothing is left. False if it must be tried again;
 /// what waits for finalizers comes back by its own events.
-async fn empty(server: &Server, name: &str) -> bool {
-    let mut remaining = Remaining::default();
-    let kinds = server.registry.stored();
-    let is_pod = |kind: &&Arc<Kind>| kind.group.is_empty() && kind.plural == "pods";
-    if let Some(pods) = kinds.iter().find(is_pod) {
-        clear(server, pods, name, &mut remaining).await;
-    }
-    // Pods may need the rest until they have ended. The event of the last one's removal leads here again.
-    if remaining.objects.is_empty() {
-        for kind in kinds.iter().filter(|kind| kind.namespaced && !is_pod(kind)) {
-            clear(server, kind, name, &mut remaining).await;
-        }
-    }
+async fn empty(server: &Server, shared: &Shared<Namespaces>, name: &str) -> bool {
+    let waiting = shared.lock().terminating.get(name).and_then(|contents| contents.waits_for(server));
+    let remaining = match waiting {
+        Some(remaining) => remaining,
+        None => clear_all(server, name).await,
+    };
     let Some(kind) = namespace_kind(server) else { return true };
     let key = Key::new("", name);
     if remaining.objects.is_empty() {
@@ -180,6 +196,22 @@ async fn empty(server: &Server, name: &str) -> bool {
     change(server, kind, &key, Part::Status, WHO, &edit).await.is_ok() && !remaining.failed
 }
 
+/// Deletes everything that is in a namespace now.
+async fn clear_all(server: &Server, name: &str) -> Remaining {
+    let mut remaining = Remaining::default();
+    let kinds = server.registry.stored();
+    if let Some(pods) = kinds.iter().find(|kind| is_pods(&kind.collection)) {
+        clear(server, pods, name, &mut remaining).await;
+    }
+    // Pods may need the rest until they have ended. The event of the last one's removal leads here again.
+    if remaining.objects.is_empty() {
+        for kind in kinds.iter().filter(|kind| kind.namespaced && !is_pods(&kind.collection)) {
+            clear(server, kind, name, &mut remaining).await;
+        }
+    }
+    remaining
+}
+
 async fn clear(server: &Server, kind: &Arc<Kind>, namespace: &str, remaining: &mut Remaining) {
     let Ok(listing) = server.store.list(&kind.collection, Some(namespace), None, None) else { return };
     remaining.failed |= !delete_all(server, kind, &listing.items, WHO).await;
@@ -187,12 +219,7 @@ async fn clear(server: &Server, kind: &Arc<Kind>, namespace: &str, remaining: &m
     if listing.items.is_empty() {
         return;
     }
-    let resource = if kind.group.is_empty() {
-        format!("{}.", kind.plural)
-    } else {
-        format!("{}.{}", kind.plural, kind.group)
-    };
-    remaining.objects.insert(resource, listing.items.len());
+    remaining.add(kind, listing.items.len());
     for object in &listing.items {
         let Some(tree) = read(object) else { continue };
         let finalizers = tree.pointer("/metadata/finalizers").and_then(Value::as_array).into_iter().flatten();

@@ -416,6 +416,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         (0..3i64).prop_map(Value::from),
+        crate::extremes::numbers(),
         prop::sample::select(vec![
             "a",
             "b",

@@ -232,6 +232,16 @@ const ZONES: [(&str, &str); 8] = [
     ("Pacific/Apia", "2011-12-29T00:00:00Z"),
 ];
 
+const ENDS_OF_TIME: [Timestamp; 7] = [
+    Timestamp::MIN,
+    Timestamp::constant(-377_705_023_200, 0),
+    Timestamp::constant(-1, 999_999_999),
+    Timestamp::UNIX_EPOCH,
+    Timestamp::constant(253_402_207_199, 0),
+    Timestamp::constant(253_402_207_200, 0),
+    Timestamp::MAX,
+];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -249,6 +259,23 @@ proptest! {
         prop_assert_eq!(in_reach, expected, "{}", model.text());
         if let Some(found) = found {
             prop_assert!(found > after && model.fits(zone.to_datetime(found)));
+        }
+    }
+
+    #[test]
+    fn the_ends_of_time_are_times_like_others(
+        model in model(), place in 0..ZONES.len(), ends in (0..ENDS_OF_TIME.len(), 0..ENDS_OF_TIME.len()),
+        every in prop::option::of(prop::sample::select(vec!["1s", "7s", "2562047h47m16s"])),
+    ) {
+        let zone = TimeZone::get(ZONES[place].0).unwrap();
+        let text = every.map_or_else(|| model.text(), |every| format!("@every {every}"));
+        let schedule = Schedule::parse(&text).unwrap().within(zone);
+        let (after, until) = (ENDS_OF_TIME[ends.0], ENDS_OF_TIME[ends.1]);
+        if let Some(next) = schedule.next_after(after) {
+            prop_assert!(next > after, "{}", text);
+        }
+        if let Some(last) = schedule.last_between(after, until) {
+            prop_assert!(after < last && last <= until, "{}", text);
         }
     }
 

@@ -169,6 +169,7 @@ mod properties {
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),
             any::<i32>().prop_map(Value::from),
+            crate::extremes::numbers(),
             (-9.0..9.0f64).prop_map(Value::from),
             prop::sample::select(vec!["", "a", "10.0.0.1", "2020-01-01T00:00:00Z", "1h", "(", "é"])
                 .prop_map(Value::from),

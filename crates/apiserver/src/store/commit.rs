@@ -157,6 +157,7 @@ impl<L> Commits<L> {
 
     fn recovered(&self) {
         self.write().failure = None;
+        tracing::warn!("the store's disk is well again: the store takes writes");
         self.announce();
     }
 }
@@ -178,10 +179,16 @@ impl<L: Log> Commits<L> {
     }
 
     /// Refuses changes from here on, and rolls back what is not durable. Gives what was queued.
-    fn fail(&self, why: &str, is_final: bool) -> Option<L::Group> {
+    fn refuse(&self, why: &str, is_final: bool) -> Option<L::Group> {
         let mut state = self.write();
         state.failure = Some(Failure { why: why.into(), is_final });
         state.log.roll_back()
+    }
+
+    /// The disk has failed. As [`Commits::refuse`], and logged.
+    fn fail(&self, why: &str) -> Option<L::Group> {
+        tracing::error!(error = why, "the store takes no writes until its disk is well again");
+        self.refuse(why, false)
     }
 }
 
@@ -205,7 +212,7 @@ fn write_all<L: Log>(commits: &Commits<L>, disk: &mut impl Disk<L>) -> bool {
         let Some(group) = taken else { break };
         idle = false;
         if let Err(why) = guarded(|| disk.write(&group)) {
-            let queued = commits.fail(&why, false);
+            let queued = commits.fail(&why);
             for group in [Some(group), queued].into_iter().flatten() {
                 disk.answer(group, Err(&why));
             }
@@ -218,7 +225,7 @@ fn write_all<L: Log>(commits: &Commits<L>, disk: &mut impl Disk<L>) -> bool {
     }
     let checked = if idle { guarded(|| disk.check()) } else { Ok(()) };
     if let Err(why) = checked {
-        if let Some(queued) = commits.fail(&why, false) {
+        if let Some(queued) = commits.fail(&why) {
             disk.answer(queued, Err(&why));
         }
         commits.announce();
@@ -235,7 +242,7 @@ fn recover<L: Log>(commits: &Commits<L>, disk: &mut impl Disk<L>) -> bool {
         let state = commits.read().log.snapshot();
         match guarded(|| disk.recover(state)) {
             Ok(()) => break,
-            Err(why) => drop(commits.fail(&why, false)),
+            Err(why) => drop(commits.refuse(&why, false)),
         }
         if commits.wait(pause) {
             return false;
@@ -256,8 +263,11 @@ struct Ended<'a, L: Log>(&'a Commits<L>);
 
 impl<L: Log> Drop for Ended<'_, L> {
     fn drop(&mut self) {
+        if !self.0.bell().closed {
+            tracing::error!("{ENDED}");
+        }
         // Whoever waits for a change in the queue learns by its end that there is no answer.
-        drop(self.0.fail(ENDED, true));
+        drop(self.0.refuse(ENDED, true));
         self.0.announce();
     }
 }

@@ -14,8 +14,9 @@ pub(super) use format::{Loaded, Snapshot};
 pub(super) use keeper::Writer;
 
 use super::contain::contain;
+use super::faults::{Faults, Operation};
 use super::panic_text;
-use super::tentative::{Faults, Tentative};
+use super::tentative::Tentative;
 use format::{FORMAT_VERSION, Unloadable};
 use redb::Database;
 use redb::backends::FileBackend;
@@ -95,7 +96,10 @@ pub(super) struct Open {
 pub(super) fn open(directory: &Path, faults: &Faults) -> Result<(Open, Loaded), DiskError> {
     let unusable = |source| DiskError::Directory { path: directory.to_owned(), source };
     std::fs::create_dir_all(directory).map_err(unusable)?;
-    open_file(&directory.join(FILE), faults)
+    let opened = open_file(&directory.join(FILE), faults)?;
+    // It may have been made just now.
+    sync_directory(directory, faults).map_err(unusable)?;
+    Ok(opened)
 }
 
 /// Opens a file and reads all of it. It is not changed before it has been understood.
@@ -175,7 +179,7 @@ fn tidy(database: &mut Database, path: &Path, loaded: &Loaded) -> Result<(), red
     Ok(())
 }
 
-/// Writes a file that holds `state`, and puts it in the place of the store's.
+/// Writes a file that holds `state`, and puts it in the place of the store's. Its name is durable after [`sync_directory`].
 fn write_new(directory: &Path, state: &Snapshot, faults: &Faults) -> Result<Open, DiskError> {
     let path = directory.join(NEW_FILE);
     let unusable = |source| DiskError::Directory { path: directory.to_owned(), source };
@@ -190,7 +194,6 @@ fn write_new(directory: &Path, state: &Snapshot, faults: &Faults) -> Result<Open
     });
     let placed = written.and_then(|open| {
         std::fs::rename(&path, directory.join(FILE)).map_err(unusable)?;
-        File::open(directory).and_then(|directory| directory.sync_all()).map_err(unusable)?;
         Ok(open)
     });
     if placed.is_err() {
@@ -198,6 +201,18 @@ fn write_new(directory: &Path, state: &Snapshot, faults: &Faults) -> Result<Open
         let _ = std::fs::remove_file(&path);
     }
     placed
+}
+
+/// Makes the names in a directory durable, where the file system knows how.
+fn sync_directory(directory: &Path, faults: &Faults) -> io::Result<()> {
+    faults.strike(Operation::SyncDirectory)?;
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    match File::open(directory).and_then(|directory| directory.sync_all()) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        synced => synced,
+    }
 }
 
 /// Whether the file at this path is this one.

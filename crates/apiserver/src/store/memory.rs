@@ -164,6 +164,14 @@ impl State {
         self.collections.get(id)?.get(key)
     }
 
+    /// A collection to follow. A new one takes the place of those that nothing was ever written to and nobody follows any more.
+    pub(super) fn collection(&mut self, id: &CollectionId) -> &Collection {
+        if !self.collections.contains_key(id) {
+            self.collections.retain(|_, collection| !collection.is_idle());
+        }
+        self.collections.entry(id.clone()).or_default()
+    }
+
     /// Makes a change if everything it depends on is as it expects.
     pub(super) fn attempt(&mut self, write: Prepared<'_>) -> Result<Attempt, Refused> {
         let place = (write.id.clone(), self.shared_key(write.id, write.key));

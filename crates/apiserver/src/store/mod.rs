@@ -17,6 +17,7 @@ mod age;
 mod commit;
 mod contain;
 pub(crate) mod disk;
+mod faults;
 mod list;
 mod memory;
 mod object;
@@ -26,6 +27,7 @@ mod tentative;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use faults::Faults;
 pub(crate) use list::Listing;
 pub(crate) use memory::{Claim, Retention};
 pub(crate) use object::{Event, Key, Object, Unreadable, event_line};
@@ -35,20 +37,19 @@ use crate::bounds::{STORED_DEPTH_MAX, depth_within};
 use crate::status::ApiError;
 use commit::{Commits, Guarded};
 use disk::{DiskError, Writer};
+use jiff::Timestamp;
 use memory::{Attempt, Prepared, State};
 use object::Draft;
 use serde_json::Value;
 use std::any::Any;
 use std::path::Path;
 use std::sync::{Arc, RwLockReadGuard};
-use tentative::Faults;
 use tokio::sync::watch;
 
 /// A point in the store's history. Zero is before everything.
 pub(crate) type Revision = u64;
 
-/// Where counting begins. Higher than any number that a person would make up, so that a made-up one is
-/// told to have expired.
+/// Where counting begins in memory. Higher than any number that a person would make up, so that a made-up one has expired.
 const FIRST_REVISION: Revision = 100;
 
 /// The resource that objects are stored under: `group/plural`.
@@ -155,24 +156,22 @@ impl Store {
     }
 
     /// The store kept in a directory.
+    ///
+    /// Its revisions go on above those of the file, and not below the microseconds of `now` since 1970. So they are higher than all
+    /// that were given out before, unless over a million were in each second, even if the file is an old copy or was removed. And
+    /// a watch or a page from before has expired, instead of going on in another history.
     pub(crate) fn open(
         directory: &Path,
         retention: Retention,
         claims: FindClaims,
         observer: Option<Arc<dyn Observer>>,
-    ) -> Result<Self, DiskError> {
-        Store::open_with(directory, retention, claims, observer, Faults::default())
-    }
-
-    fn open_with(
-        directory: &Path,
-        retention: Retention,
-        claims: FindClaims,
-        observer: Option<Arc<dyn Observer>>,
+        now: Timestamp,
         faults: Faults,
     ) -> Result<Self, DiskError> {
         let (open, loaded) = disk::open(directory, &faults)?;
-        let mut state = State::new(loaded.revision.max(FIRST_REVISION), retention, true);
+        let now = u64::try_from(now.as_microsecond()).unwrap_or(0);
+        let first = loaded.revision.saturating_add(1).max(now).max(FIRST_REVISION);
+        let mut state = State::new(first, retention, true);
         for (id, object) in loaded.objects {
             let tree = object.value().map_err(|error| DiskError::Unreadable {
                 path: directory.to_owned(),
@@ -284,7 +283,7 @@ impl Store {
         if from < state.compacted {
             return Err(Expired { oldest: state.compacted });
         }
-        let changed = state.collections.entry(id.clone()).or_default().changed.subscribe();
+        let changed = state.collection(id).changed.subscribe();
         Ok(Follower { id: id.clone(), position: from, changed })
     }
 

@@ -2,71 +2,13 @@
 //! kept in memory until the whole store has been understood, and then done to the file, in the same order and with the same
 //! waits for the disk. So a damaged file stays as it is, and a crash meanwhile is one that `redb` is made for.
 
+use super::faults::{Faults, Operation};
 use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 use std::io;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// A disk that fails on purpose, for tests: after a number of writes, each fails until so many have failed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Faults(Option<Arc<Countdown>>);
-
-#[derive(Debug, Default)]
-struct Countdown {
-    before: AtomicI64,
-    failing: AtomicI64,
-    /// Every write needs it for a moment.
-    gate: Mutex<()>,
-}
-
-impl Faults {
-    /// Faults that [`Faults::arm`] can set.
-    #[cfg(test)]
-    pub(super) fn some() -> Self {
-        let countdown = Countdown {
-            before: AtomicI64::new(i64::MAX),
-            failing: AtomicI64::new(0),
-            gate: Mutex::default(),
-        };
-        Faults(Some(Arc::new(countdown)))
-    }
-
-    /// Lets `before` writes pass and then `failing` fail.
-    #[cfg(test)]
-    pub(super) fn arm(&self, before: i64, failing: i64) {
-        if let Some(countdown) = &self.0 {
-            countdown.failing.store(failing, Ordering::SeqCst);
-            countdown.before.store(before, Ordering::SeqCst);
-        }
-    }
-
-    /// Lets every write wait until this is dropped.
-    #[cfg(test)]
-    pub(super) fn hold(&self) -> Option<std::sync::MutexGuard<'_, ()>> {
-        self.0.as_ref().map(|countdown| countdown.gate.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Whether it has not failed since.
-    #[cfg(test)]
-    pub(super) fn is_armed(&self) -> bool {
-        self.0.as_ref().is_some_and(|countdown| countdown.before.load(Ordering::SeqCst) > 0)
-    }
-
-    fn strike(&self) -> io::Result<()> {
-        let Some(countdown) = &self.0 else { return Ok(()) };
-        drop(countdown.gate.lock());
-        if countdown.before.fetch_sub(1, Ordering::SeqCst) > 0 {
-            return Ok(());
-        }
-        if countdown.failing.fetch_sub(1, Ordering::SeqCst) > 0 {
-            Err(io::Error::other("a fault"))
-        } else {
-            Ok(())
-        }
-    }
-}
 
 /// The file, as `redb` sees it. Clones are the same one.
 #[derive(Clone, Debug)]
@@ -97,6 +39,25 @@ enum Step {
     Sync,
 }
 
+impl Inner {
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.faults.strike(Operation::Write)?;
+        self.file.write(offset, data)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.faults.strike(Operation::SetLength)?;
+        self.file.set_len(length)
+    }
+
+    /// The error is of no kind: whatever it was about, a sync that failed has lost what was written before. So nobody takes it
+    /// for a write that a full disk refused.
+    fn sync(&self) -> io::Result<()> {
+        let synced = self.faults.strike(Operation::Sync).and_then(|()| self.file.sync_data());
+        synced.map_err(|error| io::Error::other(format!("a sync failed: {error}")))
+    }
+}
+
 impl Tentative {
     pub(super) fn new(file: FileBackend, faults: Faults) -> io::Result<Self> {
         let length = file.len()?;
@@ -115,9 +76,9 @@ impl Tentative {
     pub(super) fn settle(&self) -> io::Result<()> {
         let steps = std::mem::take(&mut self.pending().steps);
         let done = steps.into_iter().try_for_each(|step| match step {
-            Step::Write(offset, data) => self.0.file.write(offset, &data),
-            Step::SetLength(length) => self.0.file.set_len(length),
-            Step::Sync => self.0.file.sync_data(),
+            Step::Write(offset, data) => self.0.write(offset, &data),
+            Step::SetLength(length) => self.0.set_len(length),
+            Step::Sync => self.0.sync(),
         });
         match done {
             Ok(()) => self.0.settled.store(true, Ordering::Release),
@@ -181,8 +142,7 @@ impl StorageBackend for Tentative {
 
     fn set_len(&self, length: u64) -> io::Result<()> {
         if self.settled() {
-            self.0.faults.strike()?;
-            return self.0.file.set_len(length);
+            return self.0.set_len(length);
         }
         let mut pending = self.pending();
         pending.length = length;
@@ -193,8 +153,7 @@ impl StorageBackend for Tentative {
 
     fn sync_data(&self) -> io::Result<()> {
         if self.settled() {
-            self.0.faults.strike()?;
-            return self.0.file.sync_data();
+            return self.0.sync();
         }
         self.pending().steps.push(Step::Sync);
         Ok(())
@@ -202,8 +161,7 @@ impl StorageBackend for Tentative {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         if self.settled() {
-            self.0.faults.strike()?;
-            return self.0.file.write(offset, data);
+            return self.0.write(offset, data);
         }
         self.pending().steps.push(Step::Write(offset, data.into()));
         Ok(())

@@ -2,6 +2,7 @@ use super::*;
 use crate::bounds::{MARK_BYTES_MAX, OBJECT_BYTES_MAX};
 use serde_json::json;
 
+mod damage;
 mod disk_faults;
 mod schedules;
 
@@ -9,8 +10,15 @@ fn in_memory(retention: Retention) -> Store {
     Store::in_memory(retention, |_, _| Vec::new(), None)
 }
 
+/// The first hour of 1970, so that revisions are small.
+const START: Timestamp = Timestamp::constant(3600, 0);
+
+fn open_at(directory: &Path, now: Timestamp) -> Result<Store, DiskError> {
+    Store::open(directory, Retention::default(), |_, _| Vec::new(), None, now, Faults::default())
+}
+
 fn open(directory: &Path) -> Result<Store, DiskError> {
-    Store::open(directory, Retention::default(), |_, _| Vec::new(), None)
+    open_at(directory, START)
 }
 
 fn pods() -> CollectionId {
@@ -107,10 +115,60 @@ fn what_was_acknowledged_is_there_after_reopening() {
         store.revision()
     };
     let store = open(directory.path()).unwrap();
-    assert_eq!(store.revision(), revision);
+    assert!(store.revision() > revision);
     assert_eq!(names(&store.list(&pods(), None, None, None).unwrap()), ["b=2"]);
-    assert!(store.follow(&pods(), revision - 1).is_err(), "history does not survive a restart");
-    assert!(store.follow(&pods(), revision).is_ok(), "a watch that had seen everything goes on");
+    assert!(store.follow(&pods(), revision).is_err(), "history does not survive a restart");
+    assert!(store.list(&pods(), None, Some(revision), None).is_err());
+    assert!(store.follow(&pods(), store.revision()).is_ok());
+}
+
+#[test]
+fn a_copy_that_overtakes_the_original_does_not_go_on_from_its_revisions() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("store.redb");
+    let at = |second: i64| open_at(directory.path(), Timestamp::constant(second, 0)).unwrap();
+    put(&at(100), "a", 1);
+    let copy = std::fs::read(&file).unwrap();
+    // The original was started again since the copy was made, and has the higher revision.
+    let original = at(200);
+    for note in 0..3 {
+        put(&original, "a", note);
+    }
+    let known = original.revision();
+    drop(original);
+    for (restored, second) in [(Some(copy), 300), (None, 400)] {
+        match &restored {
+            Some(copy) => std::fs::write(&file, copy).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        let restored = at(second);
+        assert!(restored.revision() > known);
+        assert!(restored.follow(&pods(), known).is_err(), "it would miss what changed since");
+        put(&restored, "b", 1);
+        assert!(restored.follow(&pods(), known).is_err());
+    }
+    // A clock that goes back does not bring revisions back.
+    let before = at(500).revision();
+    let store = at(500);
+    put(&store, "c", 1);
+    let known = store.revision();
+    assert!(known > before);
+    drop(store);
+    assert!(at(1).revision() > known);
+}
+
+#[test]
+fn collections_that_were_only_followed_are_forgotten() {
+    let store = in_memory(Retention::default());
+    put(&store, "a", 1);
+    let kept = store.follow(&CollectionId::new("kept", "things"), store.revision()).unwrap();
+    for count in 0..1000 {
+        let id = CollectionId::new(&format!("group-{count}"), "things");
+        drop(store.follow(&id, store.revision()).unwrap());
+    }
+    let known = store.collections();
+    assert!(known.len() <= 3, "{known:?}");
+    assert!(known.contains(&pods()) && known.contains(&kept.id));
 }
 
 #[test]

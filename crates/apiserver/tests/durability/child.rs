@@ -78,6 +78,15 @@ impl Child {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+
+    /// Kills it, and gives the warnings and errors that it logged.
+    pub(crate) fn log(mut self) -> String {
+        self.kill();
+        let mut log = String::new();
+        let stderr = self.process.stderr.take().expect("piped");
+        BufReader::new(stderr).read_to_string(&mut log).expect("text");
+        log
+    }
 }
 
 fn this_binary() -> PathBuf {
@@ -100,6 +109,8 @@ impl std::fmt::Debug for Child {
 #[ignore = "what child processes run; started by the other tests"]
 fn serves_the_directory_until_killed() {
     let directory = std::env::var_os(DIRECTORY).expect("a directory");
+    let log = tracing_subscriber::fmt().with_max_level(tracing_subscriber::filter::LevelFilter::WARN);
+    log.with_ansi(false).with_writer(std::io::stderr).init();
     let server = match ApiServer::builder().directory(directory).build() {
         Ok(server) => server,
         Err(error) => {

@@ -124,8 +124,16 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     assert!(written >= WRITERS, "only {written} objects were written at all");
 }
 
+/// The first thing that a watch of config maps from this revision says: its type, and the code of an error.
+async fn first_of_watch(client: &Client, from: u64) -> (String, Value) {
+    let watch = format!("{MAPS}?watch=true&timeoutSeconds=1&resourceVersion={from}");
+    let (status, events) = client.lines(&watch).await.unwrap();
+    assert_eq!(status, 200, "{events:?}");
+    (events[0]["type"].as_str().unwrap().to_owned(), events[0]["object"]["code"].clone())
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn watches_resume_after_a_kill_or_are_told_to_start_again() {
+async fn watches_from_before_a_restart_start_again() {
     let directory = TempDir::new().unwrap();
     let mut child = Child::start(directory.path()).unwrap();
     let client = child.client();
@@ -139,16 +147,33 @@ async fn watches_resume_after_a_kill_or_are_told_to_start_again() {
 
     let child = Child::start(directory.path()).unwrap();
     let client = child.client();
-    let watch = |from: u64| format!("{MAPS}?watch=true&timeoutSeconds=1&resourceVersion={from}");
+    let restarted = client.revision().await;
     client.send("POST", MAPS, Some(&object("w-b", 2))).await.unwrap();
-    let (status, events) = client.lines(&watch(newest)).await.unwrap();
-    assert_eq!(status, 200, "{events:?}");
-    let names: Vec<_> = events.iter().map(|event| event["object"]["metadata"]["name"].clone()).collect();
-    assert_eq!((events[0]["type"].as_str(), names), (Some("ADDED"), vec![json!("w-b")]));
-    // What was before is known to the file only as it ended.
-    let (_, events) = client.lines(&watch(old)).await.unwrap();
-    assert_eq!(events[0]["type"], "ERROR", "{events:?}");
-    assert_eq!(events[0]["object"]["code"], 410, "{events:?}");
+    for from in [old, written, newest] {
+        assert_eq!(first_of_watch(&client, from).await, ("ERROR".into(), json!(410)), "from {from}");
+    }
+    assert_eq!(first_of_watch(&client, restarted).await, ("ADDED".into(), Value::Null));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_copy_does_not_go_on_from_revisions_that_it_never_had() {
+    let directory = TempDir::new().unwrap();
+    let mut child = Child::start(directory.path()).unwrap();
+    child.client().send("POST", MAPS, Some(&object("w-a", 1))).await.unwrap();
+    child.kill();
+    let copy = fs::read(store_file(directory.path())).unwrap();
+    let mut child = Child::start(directory.path()).unwrap();
+    child.client().send("POST", MAPS, Some(&object("w-b", 2))).await.unwrap();
+    let known = child.client().revision().await;
+    child.kill();
+    fs::write(store_file(directory.path()), copy).unwrap();
+    let child = Child::start(directory.path()).unwrap();
+    let client = child.client();
+    for count in 0..5 {
+        client.send("POST", MAPS, Some(&object(&format!("w-c{count}"), 3))).await.unwrap();
+    }
+    assert!(client.revision().await > known);
+    assert_eq!(first_of_watch(&client, known).await, ("ERROR".into(), json!(410)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -296,6 +321,16 @@ async fn a_store_that_is_replaced_under_a_server_makes_it_unready() {
     let (status, why) = child.client().text("/readyz").await.unwrap();
     assert!(status == 500 && why.contains("was replaced by another one; restart the server"), "{why}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "another");
+    fs::rename(directory.path().join("moved"), &file).unwrap();
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while child.client().text("/readyz").await.unwrap().0 != 200 {
+        assert!(std::time::Instant::now() < deadline, "{:?}", child.client().text("/readyz").await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let log = child.log();
+    let count = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+    assert_eq!((count("the store takes no writes"), count("the store takes writes")), (1, 1), "{log}");
+    assert!(log.contains("was replaced by another one"), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

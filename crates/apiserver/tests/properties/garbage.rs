@@ -141,6 +141,31 @@ const QUERIES: &[&str] = &[
     "timeout=1s",
 ];
 
+/// Parameters that are numbers.
+const NUMBERS: &[&str] = &["timeoutSeconds", "limit", "gracePeriodSeconds", "resourceVersion", "timeout"];
+
+/// The ends of what numbers can be, and what is past them.
+const ENDS: &[&str] = &[
+    "-9223372036854775809",
+    "-9223372036854775808",
+    "-2147483649",
+    "-2147483648",
+    "-1",
+    "0",
+    "1",
+    "2147483647",
+    "2147483648",
+    "4294967295",
+    "4294967296",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+    "1e300",
+    "9223372036854775807s",
+    "2562047h47m16.854775807s",
+];
+
 fn paths() -> impl Strategy<Value = String> {
     let made_up = vec(select(SEGMENTS), 0..8).prop_map(|segments| format!("/{}", segments.join("/")));
     let near = select(
@@ -293,7 +318,9 @@ fn bodies() -> impl Strategy<Value = Vec<u8>> {
 }
 
 pub(crate) fn requests() -> impl Strategy<Value = Sent> {
-    let query = vec(select(QUERIES), 0..4).prop_map(|parts| parts.join("&"));
+    let extreme = (select(NUMBERS), select(ENDS)).prop_map(|(name, number)| format!("{name}={number}"));
+    let part = prop_oneof![4 => select(QUERIES).prop_map(str::to_owned), 1 => extreme];
+    let query = vec(part, 0..4).prop_map(|parts| parts.join("&"));
     (select(METHODS), paths(), query, select(CONTENT_TYPES), select(ACCEPTS), bodies()).prop_map(
         |(method, path, query, content_type, accept, body)| {
             let target = if query.is_empty() { path } else { format!("{path}?{query}") };

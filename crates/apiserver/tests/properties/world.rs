@@ -235,21 +235,26 @@ const TEXTS: &[&str] = &[
     "*",
 ];
 
+/// The ends of the integer types, and their neighbours.
+pub(crate) const INTEGER_ENDS: &[i64] = &[
+    i64::MIN,
+    i64::MIN + 1,
+    i32::MIN as i64 - 1,
+    i32::MIN as i64,
+    i32::MAX as i64,
+    i32::MAX as i64 + 1,
+    u32::MAX as i64,
+    i64::MAX - 1,
+    i64::MAX,
+];
+
 /// Any JSON, with a leaning towards words that mean something.
 pub(crate) fn json_trees() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
-        prop_oneof![
-            Just(0i64),
-            Just(1),
-            Just(-1),
-            Just(80),
-            Just(i64::MAX),
-            Just(i64::MIN),
-            Just(i64::from(i32::MAX) + 1)
-        ]
-        .prop_map(Value::from),
+        prop_oneof![Just(0i64), Just(1), Just(-1), Just(80), select(INTEGER_ENDS),].prop_map(Value::from),
+        select(vec![i64::MAX.unsigned_abs() + 1, u64::MAX]).prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
         select(TEXTS).prop_map(Value::from),
     ];
@@ -321,7 +326,8 @@ fn json_patches() -> impl Strategy<Value = Value> {
 
 fn delete_options() -> impl Strategy<Value = String> {
     let policy = select(&["Background", "Foreground", "Orphan", "Nonsense"][..]);
-    (proptest::option::of(policy), proptest::option::of(-1i64..2)).prop_map(|(policy, grace)| {
+    let grace = prop_oneof![-1i64..2, select(INTEGER_ENDS)];
+    (proptest::option::of(policy), proptest::option::of(grace)).prop_map(|(policy, grace)| {
         let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
         if let Some(policy) = policy {
             options["propagationPolicy"] = policy.into();

@@ -153,13 +153,13 @@ async fn a_dependent_that_changes_while_it_is_collected_is_collected_later() {
     assert!(!exists(&server, "child").await);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_dead_webhook_holds_up_only_what_it_is_asked_about() {
+/// A dead webhook is asked about this many objects, and each stays; those that it is not asked about go.
+async fn check_dead_webhook(stuck: usize) {
     let hooks = Meddler { dead: true, ..Meddler::default() };
     let server = with_deletions_reviewed(&hooks).await;
-    for (name, reviewed) in [("stuck", "yes"), ("free", "no")] {
+    for (name, reviewed, count) in [("stuck", "yes", stuck), ("free", "no", 10)] {
         let made = succeed(&server, "POST", MAPS, map(name, "1")).await;
-        for number in 0..10 {
+        for number in 0..count {
             let mut child = owned(&format!("{name}-{number}"), &made);
             child["metadata"]["labels"] = json!({"reviewed": reviewed});
             succeed(&server, "POST", MAPS, child).await;
@@ -173,11 +173,49 @@ async fn a_dead_webhook_holds_up_only_what_it_is_asked_about() {
     succeed(&server, "POST", "/api/v1/namespaces", namespace).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     succeed(&server, "GET", "/api/v1/namespaces/new/serviceaccounts/default", Value::Null).await;
+    // Within the time that the webhook has for its first answer.
+    tokio::time::sleep(Duration::from_secs(5)).await;
     for number in 0..10 {
         assert!(!exists(&server, &format!("free-{number}")).await);
+    }
+    for number in 0..stuck {
         assert!(exists(&server, &format!("stuck-{number}")).await);
     }
-    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+    assert_eq!(hooks.asked.load(Ordering::SeqCst), stuck, "each once");
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_webhook_holds_up_only_what_it_is_asked_about() {
+    check_dead_webhook(10).await;
+    check_dead_webhook(100).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_that_cannot_be_emptied_hold_up_no_others() {
+    let hooks = Meddler { dead: true, ..Meddler::default() };
+    let server = with_deletions_reviewed(&hooks).await;
+    let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    for number in 0..100 {
+        let name = format!("stuck-{number}");
+        succeed(&server, "POST", "/api/v1/namespaces", namespace(&name)).await;
+        let mut reviewed = map("reviewed", "1");
+        reviewed["metadata"]["labels"] = json!({"reviewed": "yes"});
+        succeed(&server, "POST", &format!("/api/v1/namespaces/{name}/configmaps"), reviewed).await;
+    }
+    succeed(&server, "POST", "/api/v1/namespaces", namespace("free")).await;
+    rest().await;
+    let begin = Instant::now();
+    for number in 0..100 {
+        succeed(&server, "DELETE", &format!("/api/v1/namespaces/stuck-{number}"), Value::Null).await;
+    }
+    succeed(&server, "DELETE", "/api/v1/namespaces/free", Value::Null).await;
+    succeed(&server, "POST", "/api/v1/namespaces", namespace("new")).await;
+    rest().await;
+    assert_eq!(send(&server, "GET", "/api/v1/namespaces/free", Value::Null).await.0, 404);
+    succeed(&server, "GET", "/api/v1/namespaces/new/serviceaccounts/default", Value::Null).await;
+    succeed(&server, "GET", "/api/v1/namespaces/stuck-0", Value::Null).await;
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -317,4 +355,20 @@ async fn the_age_of_events_survives_a_restart() {
     let kept = ApiServer::builder().directory(directory.path()).clock(Stopped("2031-01-01T00:00:00Z"));
     let server = kept.event_ttl(Duration::ZERO).build().unwrap();
     assert_eq!(send(&server, "GET", &format!("{EVENTS}/young"), Value::Null).await.0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_that_outlast_the_clock_stop_no_controller() {
+    let before_the_end = Duration::from_secs(u64::MAX >> 2);
+    for ttl in [Duration::MAX, Duration::from_secs(u64::MAX), before_the_end, Duration::from_nanos(1)] {
+        let server = ApiServer::builder().event_ttl(ttl).build().unwrap();
+        succeed(&server, "POST", EVENTS, event("kept")).await;
+        let made = succeed(&server, "POST", MAPS, map("owner", "1")).await;
+        succeed(&server, "POST", MAPS, owned("child", &made)).await;
+        succeed(&server, "DELETE", &path("owner"), Value::Null).await;
+        rest().await;
+        assert!(!exists(&server, "child").await, "the controllers work with {ttl:?}");
+        let (_, reported) = send(&server, "GET", "/readyz?verbose", Value::Null).await;
+        assert!(reported.as_str().unwrap().contains("[+]controllers ok\n"), "{ttl:?}: {reported}");
+    }
 }

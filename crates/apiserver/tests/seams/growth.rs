@@ -132,3 +132,74 @@ async fn objects_of_a_namespace() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn objects_of_a_namespace_that_wait_for_finalizers() {
+    check(50, async |size| {
+        let server = ApiServer::builder().build().unwrap();
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "full"}});
+        succeed(&server, "POST", "/api/v1/namespaces", namespace).await;
+        let path = "/api/v1/namespaces/full/configmaps";
+        for index in 0..size {
+            let mut held = map(&format!("m{index}"), "1");
+            held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+            succeed(&server, "POST", path, held).await;
+        }
+        let begin = Instant::now();
+        succeed(&server, "DELETE", "/api/v1/namespaces/full", Value::Null).await;
+        let last = format!("{path}/m{}", size - 1);
+        until("all are marked", async || {
+            succeed(&server, "GET", &last, Value::Null).await["metadata"]["deletionTimestamp"].is_string()
+        })
+        .await;
+        for index in 0..size {
+            let release = json!({"metadata": {"finalizers": null}});
+            succeed(&server, "PATCH", &format!("{path}/m{index}"), release).await;
+        }
+        until("it is gone", async || {
+            send(&server, "GET", "/api/v1/namespaces/full", Value::Null).await.0 == 404
+        })
+        .await;
+        begin.elapsed()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn claims_that_wait_for_their_pods() {
+    check(30, async |size| {
+        let server = ApiServer::builder().build().unwrap();
+        let (claims, pods) =
+            ("/api/v1/namespaces/default/persistentvolumeclaims", "/api/v1/namespaces/default/pods");
+        for index in 0..size {
+            let claim = json!({
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": format!("c{index}")},
+                "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+            });
+            succeed(&server, "POST", claims, claim).await;
+            let volume =
+                json!({"name": "v", "persistentVolumeClaim": {"claimName": format!("c{index}")}});
+            let pod = json!({
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": format!("p{index}")},
+                "spec": {"containers": [{"name": "c", "image": "i"}], "volumes": [volume]},
+            });
+            succeed(&server, "POST", pods, pod).await;
+        }
+        let begin = Instant::now();
+        for index in 0..size {
+            succeed(&server, "DELETE", &format!("{claims}/c{index}"), Value::Null).await;
+        }
+        let first = succeed(&server, "GET", &format!("{claims}/c0"), Value::Null).await;
+        assert!(first["metadata"]["deletionTimestamp"].is_string(), "it is protected");
+        for index in 0..size {
+            succeed(&server, "DELETE", &format!("{pods}/p{index}"), Value::Null).await;
+        }
+        until("all claims are gone", async || {
+            let left = succeed(&server, "GET", claims, Value::Null).await;
+            left["items"].as_array().unwrap().is_empty()
+        })
+        .await;
+        begin.elapsed()
+    })
+    .await;
+}

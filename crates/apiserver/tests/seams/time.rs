@@ -234,6 +234,51 @@ async fn namespace_with_a_patient_pod_terminates_and_controllers_go_on() {
     panic!("the namespace is still there");
 }
 
+/// Tries until it holds. For tests with a disk, where time is real.
+async fn until<T>(what: &str, mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
+    let begin = std::time::Instant::now();
+    loop {
+        if let Some(done) = attempt().await {
+            return done;
+        }
+        assert!(begin.elapsed() < Duration::from_mins(1), "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn directory_with_a_patient_pod_in_a_terminating_namespace_is_served_again() {
+    let directory = tempfile::tempdir().unwrap();
+    // The one before may still be closing it.
+    let start = async || {
+        until("it starts", async || ApiServer::builder().directory(directory.path()).build().ok()).await
+    };
+    let found = async |server: &ApiServer, path: &str| {
+        crate::seams::send(server, "GET", path, Value::Null).await.0 == 200
+    };
+    let server = start().await;
+    succeed(&server, "POST", "/api/v1/namespaces", json!({"metadata": {"name": "other"}})).await;
+    let account = "/api/v1/namespaces/other/serviceaccounts/default";
+    until("pods can be made", async || found(&server, account).await.then_some(())).await;
+    let path = patient_pod(&server, "other").await;
+    succeed(&server, "DELETE", "/api/v1/namespaces/other", Value::Null).await;
+    drop(server);
+    for _ in 0..2 {
+        let server = start().await;
+        until("the pod is marked", async || {
+            let pod = succeed(&server, "GET", &path, Value::Null).await;
+            (pod["metadata"]["deletionGracePeriodSeconds"] == i64::MAX).then_some(())
+        })
+        .await;
+        let (_, health) = crate::seams::send(&server, "GET", "/readyz?verbose", Value::Null).await;
+        assert!(health.as_str().unwrap().contains("[+]controllers ok\n"), "{health}");
+    }
+    let server = start().await;
+    succeed(&server, "DELETE", &path, json!({"gracePeriodSeconds": 0})).await;
+    until("the namespace ends", async || (!found(&server, "/api/v1/namespaces/other").await).then_some(()))
+        .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn watch_that_is_to_last_for_ever_lasts() {
     let server = virtual_server();

@@ -129,6 +129,36 @@ fn a_store_cut_short_is_refused_and_left_as_it_is() {
     assert!(std::fs::read(&store).unwrap() == half);
 }
 
+#[tokio::test]
+async fn a_flipped_bit_is_refused_and_the_object_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("store.redb");
+    let (mut run, kubeconfig) = Run::up(&["--data", text(directory.path())]);
+    create(&kubeconfig, "precious").await;
+    run.signal("TERM");
+    run.end();
+    let mut damaged = std::fs::read(&store).unwrap();
+    let value = br#""name":"precious""#;
+    let places: Vec<usize> =
+        (0..damaged.len() - value.len()).filter(|at| damaged[*at..].starts_with(value)).collect();
+    assert!(!places.is_empty());
+    // Pages of former states may hold it too.
+    for place in places {
+        damaged[place + 8] ^= 1;
+    }
+    std::fs::write(&store, &damaged).unwrap();
+    check_refused(
+        Run::start(mainstay(&["up", "--data", text(directory.path())])),
+        &[(text(directory.path()), "DIR")],
+        &expect![[r#"
+            error: the store DIR/store.redb is damaged: what it holds of configmaps default/precious does not match its checksum; it was left as it is
+              unchanged: everything in DIR
+              next: restore DIR/store.redb from a copy, or: mainstay up --data DIR keeps the state elsewhere, --memory keeps none
+        "#]],
+    );
+    assert!(std::fs::read(&store).unwrap() == damaged);
+}
+
 #[test]
 fn damaged_credentials_are_refused_with_what_to_do() {
     let directory = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 
 use super::kind::{World, widget};
 use crate::apply::set::FieldSet;
+use crate::extremes::SIGNED;
 use proptest::collection::{btree_map, vec};
 use proptest::option::of;
 use proptest::prelude::*;
@@ -47,7 +48,7 @@ fn spec() -> impl Strategy<Value = Value> {
     let free = btree_map("[uv]", prop_oneof![word(), word().prop_map(|word| json!({"p": word}))], 1..3);
     let parts = (
         field("text", word()),
-        field("count", (0..3).prop_map(Value::from)),
+        field("count", prop_oneof![(0..3).prop_map(Value::from), select(&SIGNED[..]).prop_map(Value::from)]),
         field("labels", btree_map("[kl]", word(), 1..3).prop_map(|labels| json!(labels))),
         field("selector", btree_map("[st]", word(), 1..3).prop_map(|labels| json!(labels))),
         field("tags", subsequence(vec!["a", "b", "c"], 1..3).prop_map(Value::from)),

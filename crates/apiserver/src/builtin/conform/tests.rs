@@ -1,4 +1,5 @@
 use super::*;
+use crate::extremes::SIGNED;
 use proptest::prelude::*;
 
 use serde_json::json;
@@ -87,6 +88,7 @@ fn arbitrary_tree() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         (-3..3i64).prop_map(Value::from),
+        crate::extremes::numbers(),
         any::<f64>().prop_map(Value::from),
         text.prop_map(Value::from),
         Just(json!("2024-01-01T00:00:00Z")),
@@ -128,6 +130,8 @@ fn fitting(schema: &Schema, choices: &mut std::slice::Iter<'_, u8>, depth: u32) 
         }
         Form::String => ["", "x"][usize::from(choice % 2)].into(),
         Form::Bool => (choice % 2 == 0).into(),
+        Form::Int32 if choice % 2 == 0 => [i32::MIN, i32::MAX][usize::from(choice / 2 % 2)].into(),
+        Form::Int64 if choice % 2 == 0 => SIGNED[usize::from(choice / 2) % SIGNED.len()].into(),
         Form::Int32 | Form::Int64 => (i64::from(choice) - 100).into(),
         Form::Float => (f64::from(choice) / 4.0).into(),
         Form::Bytes => ["", "YQ==", "Y\nQ=="][usize::from(choice % 3)].into(),

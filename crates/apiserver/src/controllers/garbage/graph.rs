@@ -1,6 +1,7 @@
 //! Who owns whom, kept from the store's events.
 
 use super::super::Place;
+use super::super::queue::{Lane, Laned};
 use crate::store::{CollectionId, Object};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -91,6 +92,14 @@ pub(in super::super) enum Task {
     Owner(Place),
     /// An object whose owners may be gone.
     Suspect(Place),
+}
+
+impl Laned for Task {
+    /// Webhooks are asked about resources, and most often about those of some namespaces.
+    fn lane(&self) -> Lane {
+        let (Task::Owner((id, key)) | Task::Suspect((id, key))) = self;
+        Lane::Objects(id.clone(), key.namespace.clone())
+    }
 }
 
 /// Only objects that have owners, and owners that wait, are kept track of: of most objects there is

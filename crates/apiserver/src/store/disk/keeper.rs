@@ -5,7 +5,7 @@ use super::super::contain::contain;
 use super::super::memory::{Queued, State};
 use super::super::{Change as Seen, Observer, panic_text};
 use super::format::{self, Change, Snapshot};
-use super::{DiskError, FILE, Faults, Open, is_same, open_file, write_new};
+use super::{DiskError, FILE, Faults, Open, is_same, open_file, sync_directory, write_new};
 use redb::Database;
 use std::error::Error as _;
 use std::fs::File;
@@ -103,13 +103,18 @@ impl Keeper {
             Err(DiskError::Unreadable { .. } | DiskError::Damaged { .. } | DiskError::Entry { .. }) => {
                 return self.rewrite(state);
             }
-            Err(error) => return Err(chain(&error)),
+            Err(error) => {
+                if let DiskError::Directory { source, .. } = &error {
+                    self.doubt = !is_full(source);
+                }
+                return Err(chain(&error));
+            }
         };
         let room = self.lost_bytes.clamp(ROOM_BYTES_MIN, ROOM_BYTES_MAX);
         let written = format::reconcile(&open.database, &loaded, state)
             .and_then(|()| format::make_room(&open.database, room));
         if let Err(error) = written {
-            self.doubt = !is_full(&error);
+            self.doubt = is_doubtful(&error);
             return Err(format!("the store's disk refuses writes: {error}"));
         }
         self.take_over(open);
@@ -120,6 +125,13 @@ impl Keeper {
     fn rewrite(&mut self, state: &Snapshot) -> Result<(), String> {
         let written = write_new(&self.directory, state, &self.faults).map_err(|error| chain(&error))?;
         self.take_over(written);
+        // It has the place of the old one, and is ours. But until its name is durable, a crash may bring the old one back. If
+        // the sync fails, the next attempt writes another file: to try only the sync again would prove nothing.
+        self.doubt = true;
+        sync_directory(&self.directory, &self.faults).map_err(|error| {
+            format!("the store's directory {} cannot be synced: {error}", self.directory.display())
+        })?;
+        self.doubt = false;
         Ok(())
     }
 
@@ -151,10 +163,15 @@ fn chain(error: &DiskError) -> String {
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
+/// Whether something that was written before may be lost.
+fn is_doubtful(error: &redb::Error) -> bool {
+    !matches!(error, redb::Error::Io(error) if is_full(error))
+}
+
 /// Whether the system refused before it wrote, so that nothing older is in doubt.
-fn is_full(error: &redb::Error) -> bool {
+fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    matches!(error, redb::Error::Io(e) if matches!(e.kind(), FileTooLarge | QuotaExceeded | StorageFull))
+    matches!(error.kind(), FileTooLarge | QuotaExceeded | StorageFull)
 }
 
 impl commit::Disk<State> for Keeper {
@@ -163,7 +180,7 @@ impl commit::Disk<State> for Keeper {
         self.doubt = true;
         self.lost_bytes = group.iter().map(|change| change.event.object.json.len()).sum();
         if let Err(error) = self.try_write(group) {
-            self.doubt = !is_full(&error);
+            self.doubt = is_doubtful(&error);
             return Err(format!("the store's disk refused a write: {error}"));
         }
         self.check()?;

@@ -302,6 +302,7 @@ mod odd_shapes {
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),
             (-3_i64..70_000).prop_map(Value::from),
+            crate::extremes::numbers(),
             word.clone().prop_map(Value::from),
         ];
         leaf.prop_recursive(5, 64, 6, move |inner| {
