@@ -71,7 +71,7 @@ pub(crate) async fn mutate(
         return Ok(());
     }
     let fit = |object: &mut Value| {
-        incoming::fit(&call.kind, object).map_err(ApiError::internal)?;
+        incoming::fit(&call.kind, object, |why| ApiError::internal(why))?;
         strategy::default(&call.kind, object)?;
         Ok(())
     };

@@ -10,8 +10,6 @@ use std::task::{Context, Poll};
 /// The body of a response.
 pub struct Body {
     kind: Kind,
-    /// Dropped when all has been sent, or the client has gone.
-    held: Option<Box<dyn Send>>,
 }
 
 enum Kind {
@@ -22,18 +20,12 @@ enum Kind {
 impl Body {
     /// A body that is there already.
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Body { kind: Kind::Whole(Some(bytes.into())), held: None }
+        Body { kind: Kind::Whole(Some(bytes.into())) }
     }
 
     /// A body that is sent piece by piece as it comes.
     pub fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Body { kind: Kind::Stream(Box::pin(pieces)), held: None }
-    }
-
-    /// The same, with something that is to be dropped when it is over.
-    pub(crate) fn holding(mut self, held: impl Send + 'static) -> Self {
-        self.held = Some(Box::new(held));
-        self
+        Body { kind: Kind::Stream(Box::pin(pieces)) }
     }
 }
 

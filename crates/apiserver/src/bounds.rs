@@ -20,6 +20,11 @@ pub(crate) const BODY_BYTES_MAX: usize = 3 << 20;
 /// How many bytes of JSON one object may take up in the store: as much as etcd takes in one request.
 pub(crate) const OBJECT_BYTES_MAX: usize = 3 << 19;
 
+/// How many objects (maps of fields) one object of a built-in kind may consist of. Each gets the fields that its type
+/// always has and defaults, so one that is sent as `{}` becomes hundreds of bytes. An object that the store accepts has
+/// fewer: this bound leaves twelve bytes for each.
+pub(crate) const STRUCTS_MAX: usize = OBJECT_BYTES_MAX / 12;
+
 /// How many bytes an object may be over [`OBJECT_BYTES_MAX`] once it is marked for deletion: the mark must fit in, or the
 /// object could never be deleted.
 pub(crate) const MARK_BYTES_MAX: usize = 4 << 10;

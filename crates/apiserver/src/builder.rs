@@ -188,7 +188,7 @@ impl Builder {
 /// The Kubernetes API as a tower service. Clones share one state.
 #[derive(Clone)]
 pub struct ApiServer {
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     /// The controllers, which end with the last clone.
     started: Arc<OnceCell<controllers::Running>>,
 }

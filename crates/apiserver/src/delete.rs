@@ -5,8 +5,10 @@
 //! garbage collector sees the owner go.
 
 mod decide;
+mod outline;
 
 pub(crate) use decide::is_complete;
+pub(crate) use outline::outline;
 
 use crate::admit;
 use crate::builtin::rules::json::text_at;
@@ -19,7 +21,7 @@ use crate::respond::{self, Reply};
 use crate::server::{Call, Server};
 use crate::status::{ApiError, Subject};
 use crate::store::{Fate, Key, Object, Refused};
-use decide::{Decision, ORPHANED_PODS, decide, orphans_by_default};
+use decide::{Decision, ORPHANED_PODS, decide, is_decided_on_metadata, orphans_by_default};
 use futures::{FutureExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -209,7 +211,10 @@ async fn delete_key(
         let Some(stored) = server.store.get(&kind.collection, key) else {
             return Err(ApiError::not_found(&kind.resource(), &key.name));
         };
-        let live = kind.tree(&stored)?;
+        let (live, unreadable) = match kind.tree(&stored) {
+            Err(error) if is_decided_on_metadata(kind) => (outline(&stored)?, Some(error)),
+            tree => (tree?, None),
+        };
         // Our own mark is no change that a precondition speaks of.
         if !marked {
             check_preconditions(kind, &live, options)?;
@@ -221,6 +226,10 @@ async fn delete_key(
             call.warn(ORPHANED_PODS);
         }
         let decision = decide(kind, live.clone(), options, server.clock.now());
+        // What cannot be read cannot be marked. If nothing holds it, it can go.
+        if let (Some(error), false) = (unreadable, matches!(decision, Decision::Remove(_))) {
+            return Err(error.into());
+        }
         let (tree, fate) = match decision {
             Decision::Nothing => return Ok(Deleted::Marked(stored)),
             Decision::Mark(tree) if tree == live => return Ok(Deleted::Marked(stored)),

@@ -48,20 +48,19 @@ const ABSENT: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The refusal of a resource that Kubernetes has and this server has not.
+/// The refusal to write a resource that Kubernetes has and this server has not. Whoever looks for it, or wants it gone, is
+/// answered as about any resource that is not there.
 pub(crate) fn known_but_absent(target: &Target, method: &Method) -> Option<ApiError> {
+    if matches!(*method, Method::GET | Method::HEAD | Method::DELETE) {
+        return None;
+    }
     let exact = format!("{}/{}", target.group, target.version);
     let known = ABSENT.iter().any(|(group, plurals)| {
         (*group == target.group || *group == exact) && plurals.contains(&target.resource.as_str())
     });
     known.then(|| {
         let group = if target.group.is_empty() { String::new() } else { format!(".{}", target.group) };
-        let mut error = ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version));
-        if matches!(*method, Method::GET | Method::HEAD | Method::DELETE) {
-            // Clients that look for what may not be there, or want it gone, understand this one.
-            (error.code, error.reason) = (404, "NotFound".into());
-        }
-        error
+        ApiError::not_implemented(&format!("{}{group} {}", target.resource, target.version))
     })
 }
 

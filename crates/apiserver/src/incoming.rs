@@ -33,7 +33,7 @@ pub(crate) fn object(call: &Call, options: &WriteOptions) -> Result<Value, ApiEr
     if kind.custom().is_some() {
         check_custom_kind(kind, &decoded.value)?;
     }
-    let unknown = fit(kind, &mut decoded.value).map_err(|why| refuse(&why))?;
+    let unknown = fit(kind, &mut decoded.value, refuse)?;
     // Go's decoder says of JSON what it finds when it comes to it. All others say first what stands twice.
     let in_order = |repeated: Vec<String>| {
         let is_json = matches!(content_type(&call.headers), "" | "application/json");
@@ -140,14 +140,21 @@ fn check_custom_kind(kind: &Kind, value: &Value) -> Result<(), ApiError> {
     Err(ApiError::invalid(&subject, text_at(value, "/metadata/name"), &[error]))
 }
 
-/// Gives a tree the shape of its kind. Tells what was dropped for it (`unknown field "…"`), or why it
-/// cannot be given that shape.
-pub(crate) fn fit(kind: &Kind, value: &mut Value) -> Result<Vec<String>, String> {
+/// Gives a tree the shape of its kind. Returns what was dropped for it (`unknown field "…"`). A tree that cannot be given
+/// that shape is refused by `refuse`, which is told why; one that would be too large to store, as the store does it.
+pub(crate) fn fit(
+    kind: &Kind,
+    value: &mut Value,
+    refuse: impl FnOnce(&str) -> ApiError,
+) -> Result<Vec<String>, ApiError> {
     if kind.builtin().is_some() {
-        let unknown = conform::conform(value, kind.schema()).map_err(|error| error.to_string())?;
+        let unknown = conform::conform(value, kind.schema()).map_err(|error| match error {
+            conform::Unreadable::Value(why) => refuse(&why),
+            conform::Unreadable::TooMany => ApiError::too_large_to_store(),
+        })?;
         return Ok(unknown.iter().map(ToString::to_string).collect());
     }
-    let unknown = schema::fit(value, kind.schema(), Malformed::Refuse)?;
+    let unknown = schema::fit(value, kind.schema(), Malformed::Refuse).map_err(|why| refuse(&why))?;
     Ok(unknown.iter().map(|path| decode::unknown_field(path)).collect())
 }
 
@@ -334,7 +341,7 @@ pub(crate) fn patched(
     let before = new.to_string();
     let refuse = |why: &str| refuse_patch(patch, &before, why);
     check_patched_type(kind, &new).map_err(|why| refuse(&why))?;
-    unknown.extend(fit(kind, &mut new).map_err(|why| refuse(&why))?);
+    unknown.extend(fit(kind, &mut new, refuse)?);
     match options.field_validation {
         FieldValidation::Ignore => {}
         FieldValidation::Warn => {

@@ -1,5 +1,6 @@
 //! A served kind: one resource at one version, and all that the request handlers ask of it.
 
+use crate::bounds::OBJECT_BYTES_MAX;
 use crate::builtin::rules::Rules;
 use crate::schema::{CompiledSchema, Schema, SchemaRef, TooManyDefaults};
 use crate::status::Subject;
@@ -249,14 +250,16 @@ impl Kind {
         tree.insert("kind".into(), self.kind.as_str().into());
     }
 
-    /// A stored object as a tree of this version.
+    /// A stored object as a tree of this version. Its CRD may have gained defaults since it was stored. If these would make
+    /// it larger than an object may be, it is shown without them, so that it can still be listed and deleted.
     pub(crate) fn tree(&self, object: &Object) -> Result<Value, Unreadable> {
         let mut value = object.value()?;
         if let Value::Object(tree) = &mut value {
             self.stamp(tree);
         }
-        if !self.stored_as_sent(object) {
-            self.convert(&mut value).map_err(|error| object.unreadable(error))?;
+        let room = OBJECT_BYTES_MAX.saturating_sub(object.json.len());
+        if !self.stored_as_sent(object) && self.convert(&mut value, room).is_err() {
+            return self.written_tree(object);
         }
         Ok(value)
     }
@@ -271,8 +274,9 @@ impl Kind {
         Ok(value)
     }
 
-    /// Brings a tree in stored form, or one of an older schema, into the form of this version.
-    fn convert(&self, value: &mut Value) -> Result<(), TooManyDefaults> {
+    /// Brings a tree in stored form, or one of an older schema, into the form of this version. Defaults may add at most
+    /// `defaults_max` bytes; if they would add more, the tree is of no use.
+    fn convert(&self, value: &mut Value, defaults_max: usize) -> Result<(), TooManyDefaults> {
         match &self.nature {
             Nature::Builtin(builtin) => {
                 crate::builtin::rules::objects::event::from_core(value);
@@ -284,10 +288,8 @@ impl Kind {
                 if custom.storage_schema.is_none() {
                     crate::schema::prune(value, self.schema());
                 }
-                crate::schema::apply_defaults(
-                    value,
-                    custom.storage_schema.as_deref().unwrap_or(&custom.schema),
-                )?;
+                let storage_schema = custom.storage_schema.as_deref().unwrap_or(&custom.schema);
+                crate::schema::apply_defaults_within(value, storage_schema, defaults_max)?;
                 if custom.storage_schema.is_some() {
                     crate::schema::prune(value, self.schema());
                 }
@@ -308,7 +310,7 @@ impl Kind {
             self.stamp(tree);
         }
         if self.version != other.version || self.group != other.group {
-            self.convert(&mut value).ok()?;
+            self.convert(&mut value, OBJECT_BYTES_MAX).ok()?;
         }
         Some(value)
     }

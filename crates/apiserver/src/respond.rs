@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use jiff::Timestamp;
 use order::KindFirst;
-use pieces::{Shape, Writing};
+use pieces::{Shape, Style, Writing};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -170,14 +170,13 @@ pub(crate) fn list(
         }
     };
     let Accept { encoding, pretty, meta_version: version, .. } = call.accept;
-    let writing = Writing { kind: call.kind.clone(), shape, version, now, pretty };
-    Ok(match encoding {
-        Encoding::Json => Reply::new(200, writing.body(items, meta)?, "application/json"),
-        Encoding::Yaml => {
-            let text = Writing { pretty: false, ..writing }.whole(items, meta)?;
-            encode(call.accept, 200, &pieces::tree(&text))
-        }
-    })
+    let (style, content_type) = match encoding {
+        Encoding::Json if pretty => (Style::Pretty, "application/json"),
+        Encoding::Json => (Style::Compact, "application/json"),
+        Encoding::Yaml => (Style::Yaml, "application/yaml"),
+    };
+    let writing = Writing { kind: call.kind.clone(), shape, version, now, style };
+    Ok(Reply::new(200, writing.body(items, meta)?, content_type))
 }
 
 /// What kube-apiserver calls a kind inside: `core.Secret`.

@@ -7,6 +7,7 @@
 
 mod connections;
 mod descriptors;
+mod pace;
 mod stall;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use pace::Paced;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -32,7 +34,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
@@ -188,7 +190,12 @@ async fn accept(listener: TcpListener, way_in: WayIn, connections: Arc<Connectio
     }
 }
 
-async fn connection(stream: TcpStream, way_in: WayIn, entry: Entry, bounds: Bounds) {
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    way_in: WayIn,
+    entry: Entry,
+    bounds: Bounds,
+) {
     let place = entry.place.clone();
     // A connection that breaks, or is closed because nobody uses it, concerns nobody but its client.
     tokio::select! {
@@ -197,7 +204,12 @@ async fn connection(stream: TcpStream, way_in: WayIn, entry: Entry, bounds: Boun
     }
 }
 
-async fn serve(stream: TcpStream, way_in: WayIn, place: Arc<Place>, bounds: Bounds) {
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    way_in: WayIn,
+    place: Arc<Place>,
+    bounds: Bounds,
+) {
     let stream = Stall::new(stream, bounds.stalled);
     let Some(acceptor) = way_in.acceptor.clone() else {
         return serve_http(stream, way_in, place, false).await;
@@ -216,6 +228,9 @@ async fn serve(stream: TcpStream, way_in: WayIn, place: Arc<Place>, bounds: Boun
 const STREAMS_MAX: u32 = 250;
 /// How often it is asked whether the other side is still there.
 const PING_EVERY: Duration = Duration::from_secs(30);
+/// The longest head of a request, in bytes. It is read before anybody knows who sends it, so all connections together may
+/// hold as many. The longest that clients send have a list of label selectors in their URL.
+const HEAD_BYTES_MAX: u32 = 64 << 10;
 
 async fn serve_http(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -224,13 +239,18 @@ async fn serve_http(
     certified: bool,
 ) {
     let mut http = auto::Builder::new(TokioExecutor::new());
-    http.http2().timer(TokioTimer::new()).keep_alive_interval(PING_EVERY).max_concurrent_streams(STREAMS_MAX);
+    http.http1().max_buf_size(HEAD_BYTES_MAX as usize);
+    http.http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_EVERY)
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEAD_BYTES_MAX);
     let service = service_fn(move |request| {
         let (server, token) = (way_in.server.clone(), way_in.token.clone());
         let (place, under_way) = (place.clone(), place.begin());
         async move {
             let response = respond(server, token, certified, &place, request).await?;
-            Ok::<_, Infallible>(response.map(|body| body.holding(under_way)))
+            Ok::<_, Infallible>(response.map(|body| Paced::new(body, under_way)))
         }
     });
     let _ = http.serve_connection_with_upgrades(TokioIo::new(stream), service).await;

@@ -11,14 +11,31 @@ use crate::request::{Path, Query, Target};
 use crate::respond::Reply;
 use crate::server::{Call, Server, User};
 use crate::status::ApiError;
+use crate::store::panic_text;
 use crate::strategy::Part;
 use crate::{delete, endpoints, parts, read, review, watch, write};
 use bytes::Bytes;
+use futures::FutureExt as _;
 use http::{Method, Request, Response};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Answers one request.
+/// Answers one request. One that panics is answered with 500, and others do not notice.
 pub(crate) async fn handle<B>(server: Arc<Server>, request: Request<B>) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Display,
+{
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    // Locks are taken over from whoever panicked while holding them, and every write is one commit.
+    let answer = AssertUnwindSafe(answer_any(server, request)).catch_unwind().await;
+    answer.unwrap_or_else(|panic| {
+        tracing::error!(%method, path = uri.path(), "a request ended with {}", panic_text(&*panic));
+        Reply::error(&ApiError::internal("the request caused a panic; the log says which")).into_response()
+    })
+}
+
+async fn answer_any<B>(server: Arc<Server>, request: Request<B>) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::fmt::Display,

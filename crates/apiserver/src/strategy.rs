@@ -60,7 +60,7 @@ pub(crate) fn default(kind: &Kind, object: &mut Value) -> Result<(), TooManyDefa
             in_stored_form(kind, object, builtin.rules.default);
             Ok(())
         }
-        Nature::Custom(_) => schema::apply_defaults(object, kind.schema()),
+        Nature::Custom(_) => fill(object, |object| schema::apply_defaults(object, kind.schema())),
     }
 }
 
@@ -68,8 +68,22 @@ pub(crate) fn default(kind: &Kind, object: &mut Value) -> Result<(), TooManyDefa
 pub(crate) fn default_applied(kind: &Kind, object: &mut Value) -> Result<(), TooManyDefaults> {
     match &kind.nature {
         Nature::Builtin(_) => default(kind, object),
-        Nature::Custom(_) => schema::apply_defaults_to_applied(object, kind.schema()),
+        Nature::Custom(_) => fill(object, |object| schema::apply_defaults_to_applied(object, kind.schema())),
     }
+}
+
+/// Fills in defaults. An object that is being deleted stays without them if they are too many: its finalizers must come
+/// off, whatever its CRD has become.
+fn fill(
+    object: &mut Value,
+    apply: impl FnOnce(&mut Value) -> Result<(), TooManyDefaults>,
+) -> Result<(), TooManyDefaults> {
+    let is_deleting = object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());
+    let as_sent = is_deleting.then(|| object.clone());
+    apply(object).or_else(|error| {
+        *object = as_sent.ok_or(error)?;
+        Ok(())
+    })
 }
 
 /// Drops what a creator may not say and sets what the server says.

@@ -215,7 +215,7 @@ async fn propose(
             let given = text_at(wanted, "/metadata/resourceVersion");
             let mut new = applied(server, call, options, part, Some(live), wanted, *force)?;
             incoming::check_patched_name(call, &new)?;
-            incoming::fit(kind, &mut new).map_err(ApiError::bad_request)?;
+            incoming::fit(kind, &mut new, |why| ApiError::bad_request(why))?;
             strategy::default_applied(kind, &mut new)?;
             return Ok((new, !given.is_empty()));
         }

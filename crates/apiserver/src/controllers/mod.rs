@@ -146,8 +146,8 @@ async fn delete_all(server: &Server, kind: &Arc<Kind>, objects: &[Arc<Object>], 
 }
 
 async fn delete_one(server: &Server, kind: &Arc<Kind>, object: &Arc<Object>, who: &str) -> bool {
-    // What cannot be read is not deleted unseen: it may have finalizers.
-    let Some(tree) = read(object) else { return false };
+    let outline = delete::outline(object).inspect_err(|error| tracing::error!("{error}"));
+    let Ok(tree) = outline else { return false };
     if tree.pointer("/metadata/deletionTimestamp").is_some() {
         return true;
     }

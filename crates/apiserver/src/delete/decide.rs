@@ -30,6 +30,12 @@ pub(super) fn orphans_by_default(kind: &Kind) -> bool {
     kind.kind == "Job" && kind.builtin().is_some()
 }
 
+/// Whether the metadata of an object says all that its deletion depends on.
+pub(super) fn is_decided_on_metadata(kind: &Kind) -> bool {
+    let looks_further = ["Namespace", "Pod", "CustomResourceDefinition"];
+    kind.custom().is_some() || !looks_further.contains(&kind.kind.as_str())
+}
+
 pub(super) const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set \
      propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 

@@ -13,7 +13,7 @@ mod special;
 mod tests;
 mod wire;
 
-use crate::bounds::{BODY_DEPTH_MAX, depth_within};
+use crate::bounds::{BODY_DEPTH_MAX, STRUCTS_MAX, depth_within};
 use crate::builtin::tables::{self, JSON_SCHEMA_PROPS};
 use crate::builtin::time::Precision;
 use crate::schema::{Additional, Form, Schema, SchemaRef};
@@ -29,7 +29,8 @@ const MAGIC: &[u8] = b"k8s\0";
 /// all bodies.
 const DEPTH_MAX: u32 = 128;
 
-/// A body of the size that requests may have can name millions of empty messages, each far larger as a tree.
+/// A body of the size that requests may have can name millions of empty values, each far larger as a tree. Of messages it
+/// may have only [`STRUCTS_MAX`], as they are the largest.
 const VALUES_MAX: usize = 1 << 20;
 
 /// Bytes that are not the message they should be.
@@ -101,7 +102,7 @@ pub(crate) fn open(body: &[u8]) -> Result<Envelope<'_>, Malformed> {
 /// Decodes an object's message by its schema. The tree has no `apiVersion` and no `kind`: they are in the
 /// [`Envelope`].
 pub(crate) fn decode(raw: &[u8], schema: &Schema) -> Result<Value, Malformed> {
-    let mut decoder = Decoder { values_left: VALUES_MAX };
+    let mut decoder = Decoder { values_left: VALUES_MAX, messages_left: STRUCTS_MAX };
     let mut object = Map::new();
     decoder.message(raw, schema, None, &mut object, DEPTH_MAX)?;
     let object = Value::Object(object);
@@ -164,6 +165,7 @@ fn place(schema: &Schema, embedded: Option<u32>, number: u32) -> Option<Place<'_
 
 struct Decoder {
     values_left: usize,
+    messages_left: usize,
 }
 
 impl Decoder {
@@ -302,6 +304,7 @@ impl Decoder {
             (Form::String, Wire::Bytes(text)) => string(text).into(),
             (Form::Bytes, Wire::Bytes(bytes)) => BASE64.encode(bytes).into(),
             (Form::Struct, Wire::Bytes(message)) => {
+                self.messages_left = self.messages_left.checked_sub(1).ok_or_else(exhausted)?;
                 let mut object = Map::new();
                 self.message(message, schema, None, &mut object, depth)?;
                 Value::Object(object)

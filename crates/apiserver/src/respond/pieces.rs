@@ -5,11 +5,13 @@ use super::ListMeta;
 use super::order::{self, KindFirst};
 use crate::body::Body;
 use crate::kind::Kind;
+use crate::status::ApiError;
 use crate::store::{Object, Unreadable};
 use crate::table::{self, IncludeObject};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The size at which a piece is sent. One object more than that may be in it.
@@ -25,6 +27,16 @@ pub(super) enum Shape {
     Table(IncludeObject),
 }
 
+/// The text that a list is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// JSON on one line.
+    Compact,
+    /// JSON for people.
+    Pretty,
+    Yaml,
+}
+
 type Fields = Vec<(&'static str, Value)>;
 
 /// How a list is written.
@@ -34,17 +46,17 @@ pub(super) struct Writing {
     /// Of the metadata and table forms: `v1` or `v1beta1`.
     pub version: &'static str,
     pub now: Timestamp,
-    pub pretty: bool,
+    pub style: Style,
 }
 
 impl Writing {
     /// The body of a list of these objects.
-    pub(super) fn body(self, items: &[Arc<Object>], meta: &ListMeta) -> Result<Body, Unreadable> {
+    pub(super) fn body(self, items: &[Arc<Object>], meta: &ListMeta) -> Result<Body, ApiError> {
         let size: usize = items.iter().map(|object| object.json.len()).sum();
         if size <= WHOLE_BYTES_MAX {
             return Ok(Body::whole(self.whole(items, meta)?));
         }
-        let (head, tail) = self.ends(meta, items.is_empty());
+        let (head, tail) = self.ends(meta, items.is_empty())?;
         let pieces =
             Pieces { items: Vec::from(items).into_iter(), next: head, tail, first: true, writing: self };
         Ok(Body::stream(futures::stream::unfold(pieces, async |mut pieces| {
@@ -56,8 +68,8 @@ impl Writing {
     }
 
     /// The same at once.
-    pub(super) fn whole(&self, items: &[Arc<Object>], meta: &ListMeta) -> Result<Vec<u8>, Unreadable> {
-        let (mut out, tail) = self.ends(meta, items.is_empty());
+    fn whole(&self, items: &[Arc<Object>], meta: &ListMeta) -> Result<Vec<u8>, ApiError> {
+        let (mut out, tail) = self.ends(meta, items.is_empty())?;
         for (index, object) in items.iter().enumerate() {
             self.item(object, index == 0, &mut out)?;
         }
@@ -66,28 +78,32 @@ impl Writing {
     }
 
     /// What stands before and after the objects.
-    fn ends(&self, meta: &ListMeta, empty: bool) -> (Vec<u8>, Vec<u8>) {
+    fn ends(&self, meta: &ListMeta, empty: bool) -> Result<(Vec<u8>, Vec<u8>), ApiError> {
         let (before, name, after) = self.fields(meta);
+        if self.style == Style::Yaml {
+            return yaml_ends(before.into_iter().chain(after), name, empty).map_err(ApiError::internal);
+        }
+        let pretty = self.style == Style::Pretty;
         let field = |(name, value): &(&str, Value)| {
-            if self.pretty {
+            if pretty {
                 let text = indented(&serde_json::to_string_pretty(value).unwrap_or_default(), "  ");
                 format!("  \"{name}\": {text}")
             } else {
                 format!("\"{name}\":{value}")
             }
         };
-        let separator = if self.pretty { ",\n" } else { "," };
+        let separator = if pretty { ",\n" } else { "," };
         let before = before.iter().map(field).collect::<Vec<_>>().join(separator);
         let mut rest = vec![String::new()];
         rest.extend(after.iter().map(field));
         let rest = rest.join(separator);
-        let (head, tail) = if self.pretty {
+        let (head, tail) = if pretty {
             let close = if empty { "" } else { "\n  " };
             (format!("{{\n{before},\n  \"{name}\": ["), format!("{close}]{rest}\n}}"))
         } else {
             (format!("{{{before},\"{name}\":["), format!("]{rest}}}\n"))
         };
-        (head.into_bytes(), tail.into_bytes())
+        Ok((head.into_bytes(), tail.into_bytes()))
     }
 
     /// The fields before the objects, the field of the objects, and those after it. Lists of custom kinds are maps to Go,
@@ -121,12 +137,12 @@ impl Writing {
 
     /// Writes one object. Items of custom kinds say what they are; items of built-in ones, like Kubernetes' own, do not.
     fn item(&self, object: &Object, first: bool, out: &mut Vec<u8>) -> Result<(), Unreadable> {
-        if !first {
+        if !first && self.style != Style::Yaml {
             out.push(b',');
         }
         let kind = &*self.kind;
         let builtin = kind.builtin().is_some();
-        if self.shape == Shape::Objects && !self.pretty && kind.stored_as_sent(object) {
+        if self.shape == Shape::Objects && self.style == Style::Compact && kind.stored_as_sent(object) {
             if builtin {
                 out.extend_from_slice(&object.json);
             } else {
@@ -147,12 +163,18 @@ impl Writing {
             Shape::Metadata => table::partial_object_metadata(&tree, self.version),
             Shape::Table(include) => kind.printer.row(&tree, self.now, include, self.version),
         };
-        if self.pretty {
-            let text = serde_json::to_string_pretty(&KindFirst(&shown)).unwrap_or_default();
-            out.extend_from_slice(b"\n    ");
-            out.extend_from_slice(indented(&text, "    ").as_bytes());
-        } else {
-            out.extend_from_slice(order::text(&shown).as_bytes());
+        match self.style {
+            Style::Compact => out.extend_from_slice(order::text(&shown).as_bytes()),
+            Style::Pretty => {
+                let text = serde_json::to_string_pretty(&KindFirst(&shown)).unwrap_or_default();
+                out.extend_from_slice(b"\n    ");
+                out.extend_from_slice(indented(&text, "    ").as_bytes());
+            }
+            Style::Yaml => {
+                // As the only item of a list, it is indented as it is among others.
+                let text = yaml("", json!([shown])).map_err(|error| object.unreadable(error))?;
+                out.extend_from_slice(text.split_once('\n').map_or("", |(_, item)| item).as_bytes());
+            }
         }
         Ok(())
     }
@@ -161,6 +183,27 @@ impl Writing {
 /// The lines after the first moved to the right. No line of JSON is inside of a string.
 fn indented(text: &str, by: &str) -> String {
     text.replace('\n', &format!("\n{by}"))
+}
+
+/// A field of an object in YAML.
+fn yaml(name: &str, value: Value) -> Result<String, serde_saphyr::ser::Error> {
+    serde_saphyr::to_string(&BTreeMap::from([(name, value)]))
+}
+
+/// What stands before and after the objects of a list in YAML, whose fields are in the order of their names.
+fn yaml_ends(
+    fields: impl Iterator<Item = (&'static str, Value)>,
+    list: &'static str,
+    empty: bool,
+) -> Result<(Vec<u8>, Vec<u8>), serde_saphyr::ser::Error> {
+    let fields: BTreeMap<_, _> = fields.collect();
+    let (mut head, mut tail) = (String::new(), String::new());
+    for (name, value) in fields {
+        let end = if name < list { &mut head } else { &mut tail };
+        end.push_str(&yaml(name, value)?);
+    }
+    head.push_str(&if empty { yaml(list, json!([]))? } else { format!("{list}:\n") });
+    Ok((head.into_bytes(), tail.into_bytes()))
 }
 
 /// A list on its way.
@@ -190,10 +233,4 @@ impl Pieces {
         let piece = std::mem::take(&mut self.next);
         (!piece.is_empty()).then(|| piece.into())
     }
-}
-
-/// The tree of a list, for encodings that need all of it.
-pub(super) fn tree(text: &[u8]) -> Value {
-    // Our own text, made a line before.
-    serde_json::from_slice(text).unwrap_or_else(|_| json!({}))
 }

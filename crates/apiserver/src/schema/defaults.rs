@@ -1,7 +1,7 @@
 //! Fills in the defaults a kind's schema gives.
 //!
-//! Defaulting is idempotent. It runs on every write, before validation, and on every read, because a
-//! schema may have gained defaults after an object was stored.
+//! Defaulting is idempotent. It runs on every write, before validation, and on reads of objects that were stored under
+//! another schema, because that may have gained defaults since.
 
 use super::{Additional, Schema};
 use crate::bounds::{OBJECT_BYTES_MAX, text_bytes};
@@ -25,13 +25,22 @@ impl From<TooManyDefaults> for ApiError {
 /// A `null` where the schema is not nullable counts as absent: it is replaced by the default, or removed
 /// if there is none. (In a list, where removing would shift the others, it stays and fails validation.)
 pub(crate) fn apply_defaults(value: &mut Value, schema: &Schema) -> Result<(), TooManyDefaults> {
-    Filling::new(Nulls::Dropped).value(value, schema)
+    apply_defaults_within(value, schema, OBJECT_BYTES_MAX)
+}
+
+/// The same, if the defaults have at most this many bytes.
+pub(crate) fn apply_defaults_within(
+    value: &mut Value,
+    schema: &Schema,
+    bytes_max: usize,
+) -> Result<(), TooManyDefaults> {
+    Filling { nulls: Nulls::Dropped, bytes_left: bytes_max }.value(value, schema)
 }
 
 /// The same for the outcome of a server-side apply, in which a `null` without a default stays: an apply that takes the last
 /// field out of an object that it names leaves one, and validation has its say on it.
 pub(crate) fn apply_defaults_to_applied(value: &mut Value, schema: &Schema) -> Result<(), TooManyDefaults> {
-    Filling::new(Nulls::Kept).value(value, schema)
+    Filling { nulls: Nulls::Kept, bytes_left: OBJECT_BYTES_MAX }.value(value, schema)
 }
 
 /// What becomes of a `null` where the schema is not nullable and has no default.
@@ -48,13 +57,10 @@ struct Filling {
 }
 
 impl Filling {
-    fn new(nulls: Nulls) -> Self {
-        Filling { nulls, bytes_left: OBJECT_BYTES_MAX }
-    }
-
     /// A copy of a default, if there is room for it.
     fn copy(&mut self, name: &str, default: &Value) -> Result<Value, TooManyDefaults> {
-        let bytes = text_bytes(default) + name.len();
+        // With the quotes, the colon and the comma of its field.
+        let bytes = text_bytes(default) + name.len() + 4;
         self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(TooManyDefaults)?;
         Ok(default.clone())
     }

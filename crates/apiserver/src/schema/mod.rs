@@ -30,7 +30,9 @@ mod tests;
 
 // The facade: what the rest of the server uses of custom kinds' schemas.
 pub(crate) use coerce::{Malformed, fit};
-pub(crate) use defaults::{TooManyDefaults, apply_defaults, apply_defaults_to_applied};
+pub(crate) use defaults::{
+    TooManyDefaults, apply_defaults, apply_defaults_to_applied, apply_defaults_within,
+};
 pub(crate) use openapi::{PublishedKind, model_name, publish};
 pub(crate) use patterns::Compiled;
 pub(crate) use prune::prune;

@@ -4,8 +4,9 @@
 //! if it has. When all places are taken, a newcomer gets that of whoever has done nothing for longest, strangers first. So sockets
 //! that are opened and left alone keep nobody out.
 
+use super::pace::Pace;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -20,7 +21,7 @@ pub(super) struct Bounds {
     pub stranger_idle: Duration,
     /// Without a request, for one that has.
     pub idle: Duration,
-    /// For a client to read anything at all of what it is sent.
+    /// How far a client may be behind with reading what it is sent.
     pub stalled: Duration,
 }
 
@@ -71,10 +72,11 @@ pub(super) struct Place {
     changed: Notify,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct State {
-    /// Requests whose answers the client does not have yet, watches among them.
-    requests: usize,
+    /// Requests whose answers the client does not have yet, watches among them, by number.
+    requests: BTreeMap<u64, Arc<Pace>>,
+    last: u64,
     /// When the last of them came to its end.
     since: Instant,
     /// The client has shown who it is.
@@ -96,7 +98,8 @@ impl Connections {
         }
         open.last += 1;
         let id = open.last;
-        let state = State { requests: 0, since: Instant::now(), known: false, lost: false };
+        let state =
+            State { requests: BTreeMap::new(), last: 0, since: Instant::now(), known: false, lost: false };
         let place = Arc::new(Place { state: Mutex::new(state), changed: Notify::new() });
         open.places.insert(id, place.clone());
         Some(Entry { connections: self.clone(), id, place })
@@ -128,19 +131,20 @@ impl Drop for Entry {
 }
 
 impl Place {
-    fn read(&self) -> State {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+    fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let result = change(&mut self.read());
         self.changed.notify_one();
+        result
     }
 
     /// Strangers before others, then by how long they have done nothing. None while there is something to do.
     fn idle_order(&self) -> Option<(bool, Instant)> {
         let state = self.read();
-        (state.requests == 0).then_some((state.known, state.since))
+        state.requests.is_empty().then_some((state.known, state.since))
     }
 
     /// The client has shown who it is.
@@ -152,38 +156,60 @@ impl Place {
 
     /// Counts a request until what is returned is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> Request {
-        self.change(|state| state.requests += 1);
-        Request(self.clone())
+        let pace = Arc::new(Pace::new());
+        let id = self.change(|state| {
+            state.last += 1;
+            state.requests.insert(state.last, pace.clone());
+            state.last
+        });
+        Request { place: self.clone(), id, pace }
     }
 
-    /// Returns when the connection has done nothing for too long, or somebody else has its place.
+    /// When to look again whether the connection must be closed. None if that is now: it has done nothing for too long, its
+    /// client does not read what it asked for, or somebody else has its place.
+    fn look_again(&self, bounds: &Bounds) -> Option<Instant> {
+        let (state, now) = (self.read(), Instant::now());
+        if state.lost {
+            return None;
+        }
+        if state.requests.is_empty() {
+            let patience = if state.known { bounds.idle } else { bounds.stranger_idle };
+            return Some(state.since + patience).filter(|end| *end > now);
+        }
+        let is_read = state.requests.values().all(|pace| !pace.is_behind(bounds.stalled));
+        is_read.then(|| now + bounds.stalled / 4)
+    }
+
+    /// Returns when the connection must be closed.
     pub(super) async fn unused(&self, bounds: &Bounds) {
+        let mut alarm = std::pin::pin!(tokio::time::sleep(Duration::ZERO));
         loop {
             let changed = self.changed.notified();
-            let state = self.read();
-            if state.lost {
-                return;
+            let Some(next) = self.look_again(bounds) else { return };
+            // One that rings too early does no harm, and setting it costs more than most requests.
+            if next < alarm.deadline() || alarm.is_elapsed() {
+                alarm.as_mut().reset(next);
             }
-            if state.requests > 0 {
-                changed.await;
-                continue;
-            }
-            let patience = if state.known { bounds.idle } else { bounds.stranger_idle };
             tokio::select! {
                 () = changed => {}
-                () = tokio::time::sleep_until(state.since + patience) => return,
+                () = alarm.as_mut() => {}
             }
         }
     }
 }
 
 /// A request that is under way.
-pub(super) struct Request(Arc<Place>);
+pub(super) struct Request {
+    place: Arc<Place>,
+    id: u64,
+    /// How its client reads the answer.
+    pub pace: Arc<Pace>,
+}
 
 impl Drop for Request {
     fn drop(&mut self) {
-        self.0.change(|state| {
-            state.requests -= 1;
+        self.place.change(|state| {
+            state.requests.remove(&self.id);
             state.since = Instant::now();
         });
     }

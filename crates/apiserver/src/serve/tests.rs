@@ -1,9 +1,12 @@
 //! Clients that do nothing, or too little, on real sockets.
 
+mod reading;
+
 use super::*;
 use serde_json::{Value, json};
 use std::time::Instant;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 const SOON: Duration = Duration::from_millis(300);
 const LATER: Duration = Duration::from_secs(20);
@@ -98,6 +101,17 @@ async fn who_never_finishes_a_handshake_or_a_head_is_closed() {
 }
 
 #[tokio::test]
+async fn heads_are_read_up_to_a_size() {
+    let (_server, served, _) = serve_with(bounds(), false).await;
+    let url = format!("/version?x={}", "y".repeat(40 << 10));
+    assert_eq!(say(&mut connect(&served).await, &get(&served, &url)).await, "HTTP/1.1 200 OK");
+    // It never comes to its end, and is not kept until it does.
+    let head = format!("GET / HTTP/1.1\r\nHost: x\r\nA: {}", "y".repeat(HEAD_BYTES_MAX as usize));
+    let answer = say(&mut connect(&served).await, &head).await;
+    assert_eq!(answer, "HTTP/1.1 431 Request Header Fields Too Large");
+}
+
+#[tokio::test]
 async fn a_watch_is_no_idling() {
     let bounds = Bounds { idle: SOON, stranger_idle: SOON, ..bounds() };
     let (_server, served, connections) = serve_with(bounds, false).await;
@@ -122,17 +136,22 @@ async fn bodies_of_strangers_are_not_read() {
     }
 }
 
-#[tokio::test]
-async fn who_stops_reading_is_closed() {
-    let (server, served, connections) = serve_with(Bounds { stalled: SOON, ..bounds() }, false).await;
-    for index in 0..40 {
-        let object = json!({"metadata": {"name": format!("m{index}")}, "data": {"k": "x".repeat(800_000)}});
+/// Makes so many ConfigMaps, of so many bytes each.
+async fn fill(server: &ApiServer, count: usize, bytes: usize) {
+    for index in 0..count {
+        let object = json!({"metadata": {"name": format!("m{index:03}")}, "data": {"k": "x".repeat(bytes), "l": "a\nb"}});
         let request =
             Request::post("/api/v1/namespaces/default/configmaps").header("content-type", "application/json");
         let request =
             request.body(http_body_util::Full::new(bytes::Bytes::from(object.to_string()))).unwrap();
         assert_eq!(server.handle(request).await.status(), 201);
     }
+}
+
+#[tokio::test]
+async fn who_stops_reading_is_closed() {
+    let (server, served, connections) = serve_with(Bounds { stalled: SOON, ..bounds() }, false).await;
+    fill(&server, 40, 800_000).await;
     let mut stream = connect(&served).await;
     assert_eq!(say(&mut stream, &get(&served, "/api/v1/configmaps")).await, "HTTP/1.1 200 OK");
     let start = Instant::now();
@@ -147,21 +166,16 @@ async fn who_stops_reading_is_closed() {
 async fn a_long_list_comes_whole_in_pieces() {
     use http_body_util::BodyExt as _;
     let server = ApiServer::builder().build().unwrap();
-    for index in 0..500 {
-        let object = json!({"metadata": {"name": format!("m{index:03}")}, "data": {"k": "x".repeat(2_000)}});
-        let request =
-            Request::post("/api/v1/namespaces/default/configmaps").header("content-type", "application/json");
-        let request =
-            request.body(http_body_util::Full::new(bytes::Bytes::from(object.to_string()))).unwrap();
-        assert_eq!(server.handle(request).await.status(), 201);
-    }
+    fill(&server, 500, 2_000).await;
     for (accept, agent, items) in [
         ("application/json", "go", "items"),
         ("application/json", "curl", "items"),
         ("application/json;as=Table;g=meta.k8s.io;v=v1", "go", "rows"),
         ("application/json;as=Table;g=meta.k8s.io;v=v1", "curl", "rows"),
         ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "go", "items"),
-        ("application/yaml", "go", ""),
+        ("application/yaml", "go", "items"),
+        ("application/yaml;as=Table;g=meta.k8s.io;v=v1", "go", "rows"),
+        ("application/yaml;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "go", "items"),
     ] {
         let request = Request::get("/api/v1/namespaces/default/configmaps")
             .header("accept", accept)
@@ -175,13 +189,23 @@ async fn a_long_list_comes_whole_in_pieces() {
             longest = longest.max(data.len());
             whole.extend_from_slice(&data);
         }
-        if items.is_empty() {
-            continue;
-        }
-        let value: Value = serde_json::from_slice(&whole).unwrap();
+        let is_yaml = accept.starts_with("application/yaml");
+        let value: Value = if is_yaml {
+            serde_saphyr::from_slice(&whole).unwrap()
+        } else {
+            serde_json::from_slice(&whole).unwrap()
+        };
         // The certificates of the namespace are there too.
         assert_eq!(value[items].as_array().unwrap().len(), 501, "{accept} {agent}");
         assert!(longest < 100_000, "{accept} {agent}: {longest}");
+        if is_yaml {
+            assert_eq!(
+                String::from_utf8(whole).unwrap(),
+                serde_saphyr::to_string(&value).unwrap(),
+                "{accept}"
+            );
+            continue;
+        }
         let start: String = String::from_utf8_lossy(&whole[..200]).split_whitespace().collect();
         assert!(start.starts_with("{\"kind\":\""), "{start}");
         if agent == "curl" {

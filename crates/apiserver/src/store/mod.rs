@@ -277,6 +277,12 @@ impl Store {
         }
     }
 
+    /// Puts an object in place as if it had been read from disk, whatever it is.
+    #[cfg(test)]
+    pub(crate) fn plant(&self, id: &CollectionId, object: Object) {
+        self.commits.write().place(id.clone(), object, Vec::new());
+    }
+
     /// Follows a collection from after `from`.
     pub(crate) fn follow(&self, id: &CollectionId, from: Revision) -> Result<Follower, Expired> {
         let mut state = self.commits.write();

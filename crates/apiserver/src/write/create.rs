@@ -249,7 +249,7 @@ pub(super) async fn create_by_update(
             let mut object = applied(server, call, options, Part::Main, None, &wanted, force)?;
             incoming::check_name(call, &object)?;
             incoming::place(call, &mut object, Some(call.name()))?;
-            incoming::fit(&call.kind, &mut object).map_err(ApiError::bad_request)?;
+            incoming::fit(&call.kind, &mut object, |why| ApiError::bad_request(why))?;
             strategy::default(&call.kind, &mut object)?;
             drop_version(&mut object);
             create_tracked(server, call, options, object).await

@@ -97,14 +97,83 @@ async fn conflicts_do_not_repeat_what_is_long() {
     assert!(code == 409 && message.starts_with("Apply failed with 20000 conflicts"), "{code} {message}");
 }
 
+const TOO_LARGE: &str = "etcdserver: request is too large";
+
+/// As many of these as a body can have.
+fn list_of(item: &str) -> String {
+    vec![item; (3 << 20) / (item.len() + 1) - 100].join(",")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn built_in_objects_do_not_become_much_larger_than_they_are_sent() {
+    let mut server = Limited::start().await;
+    let policies = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
+    let bombs = [
+        ("/api/v1/namespaces/default/pods", r#"{"containers":[LIST]}"#, "{}"),
+        ("/api/v1/namespaces/default/pods", r#"{"containers":[LIST]}"#, "null"),
+        ("/api/v1/namespaces/default/pods", r#"{"containers":[LIST]}"#, r#"{"livenessProbe":{}}"#),
+        ("/api/v1/namespaces/default/pods", r#"{"containers":[{"ports":[LIST]}]}"#, "{}"),
+        ("/apis/apps/v1/namespaces/default/statefulsets", r#"{"volumeClaimTemplates":[LIST]}"#, "{}"),
+        (policies, r#"{"podSelector":{},"ingress":[{"ports":[LIST]}]}"#, "{}"),
+        ("/api/v1/namespaces/default/services", r#"{"ports":[LIST]}"#, "{}"),
+    ];
+    for (path, spec, item) in bombs {
+        let body = format!(r#"{{"metadata":{{"name":"bomb"}},"spec":{spec}}}"#);
+        let body = body.replace("LIST", &list_of(item));
+        let (code, message) = server.refused("POST", path, JSON, body).await;
+        assert_eq!((code, message.as_str()), (500, TOO_LARGE), "{path} {spec} {item}");
+    }
+    // A patch and an apply grow in the same way.
+    let small = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "small"},
+        "spec": {"podSelector": {}, "ingress": [{"ports": "LIST"}]},
+    });
+    let small = small.to_string();
+    let object = |item: &str| small.replace("\"LIST\"", &format!("[{item}]"));
+    assert_eq!(server.ask("POST", policies, JSON, object("{}")).await.0, 201);
+    let path = format!("{policies}/small?fieldManager=m&force=true");
+    for form in ["application/merge-patch+json", "application/strategic-merge-patch+json", APPLY] {
+        let path = if form == APPLY { &path } else { path.split('?').next().unwrap_or_default() };
+        let (code, message) = server.refused("PATCH", path, form, object(&list_of("{}"))).await;
+        assert_eq!((code, message.as_str()), (500, TOO_LARGE), "{form}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn protobuf_of_tiny_messages_is_refused() {
+    fn field(number: u8, content: &[u8]) -> Vec<u8> {
+        let mut out = vec![number << 3 | 2];
+        let mut length = content.len();
+        while length >= 0x80 {
+            out.push(u8::try_from(length & 0x7f).unwrap_or_default() | 0x80);
+            length >>= 7;
+        }
+        out.push(u8::try_from(length).unwrap_or_default());
+        out.extend_from_slice(content);
+        out
+    }
+    let mut server = Limited::start().await;
+    for container in [&[][..], b"\x0a\x00"] {
+        let container = field(2, container);
+        let containers = container.repeat((3 << 20) / container.len() - 100);
+        let pod = field(2, &containers);
+        let mut body = b"k8s\0".to_vec();
+        body.extend(field(1, &[field(1, b"v1"), field(2, b"Pod")].concat()));
+        body.extend(field(2, &pod));
+        let form = "application/vnd.kubernetes.protobuf";
+        let (code, message) = server.refused("POST", "/api/v1/namespaces/default/pods", form, body).await;
+        assert!(code == 400 && message.contains("too many values"), "{code} {message}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_tiny_values_is_read_or_refused() {
     let mut server = Limited::start().await;
     for tiny in [r#"{"":0}"#, "{}", "[[]]", "0", r#""""#] {
         let body = wide("tiny", json!({"spec": {"a": "LIST"}})).to_string();
-        let list = vec![tiny; (3 << 20) / (tiny.len() + 1) - 100].join(",");
+        let list = list_of(tiny);
         let (code, answer) =
             server.ask("POST", WIDES, JSON, body.replace("\"LIST\"", &format!("[{list}]"))).await;
-        assert_eq!((code, &answer["message"]), (500, &json!("etcdserver: request is too large")), "{tiny}");
+        assert_eq!((code, &answer["message"]), (500, &json!(TOO_LARGE)), "{tiny}");
     }
 }

@@ -24,6 +24,70 @@ async fn defaults_do_not_make_megabytes_of_kilobytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn defaults_that_come_later_lock_no_object_in() {
+    let mut server = Limited::start().await;
+    let namespace = json!({"metadata": {"name": "n"}}).to_string();
+    assert_eq!(server.ask("POST", "/api/v1/namespaces", JSON, namespace).await.0, 201);
+    let wides = "/apis/limits.test/v1/namespaces/n/wides";
+    let rows = |count: usize| vec![json!({"a": "x"}); count];
+    for (name, fields, is_held) in [
+        ("free", json!({"rows": rows(1000)}), false),
+        ("left", json!({"rows": rows(1000)}), false),
+        ("held", json!({"rows": rows(1000)}), true),
+        // Its defaults alone are not too large.
+        ("heavy", json!({"rows": rows(250), "spec": {"x": "y".repeat(1_000_000)}}), true),
+    ] {
+        let mut object = wide(name, fields);
+        if is_held {
+            object["metadata"]["finalizers"] = json!(["limits.test/hold"]);
+        }
+        assert_eq!(server.ask("POST", wides, JSON, object.to_string()).await.0, 201);
+    }
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/wides.limits.test";
+    let (_, mut definition) = server.ask("GET", path, JSON, "").await;
+    let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["rows"]["items"]["properties"]["b"] =
+        json!({"type": "string", "default": "z".repeat(3000)});
+    assert_eq!(server.ask("PUT", path, JSON, definition.to_string()).await.0, 200);
+    let new = wide("new", json!({"rows": [{}]})).to_string();
+    let mut is_served = false;
+    for _ in 0..1200 {
+        let (_, object) = server.ask("POST", &format!("{WIDES}?dryRun=All"), JSON, new.clone()).await;
+        is_served = object["rows"][0]["b"].is_string();
+        if is_served {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert!(is_served);
+    let (code, list) = server.ask("GET", wides, JSON, "").await;
+    assert_eq!((code, list["items"].as_array().map(Vec::len)), (200, Some(4)));
+    assert!(list["items"].as_array().into_iter().flatten().all(|item| item["rows"][0]["a"] == "x"));
+    assert_eq!(server.table(wides).await.0, 200);
+    let at = |name: &str| format!("{wides}/{name}");
+    let merge = "application/merge-patch+json";
+    let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
+    assert_eq!(server.refused("PATCH", &at("left"), merge, label).await, (500, TOO_LARGE.to_owned()));
+    assert_eq!(server.ask("DELETE", &at("free"), JSON, "").await.0, 200);
+    assert_eq!(server.ask("GET", &at("free"), JSON, "").await.0, 404);
+    for held in ["held", "heavy"] {
+        let (code, marked) = server.ask("DELETE", &at(held), JSON, "").await;
+        assert!(code == 200 && marked["metadata"]["deletionTimestamp"].is_string(), "{held}");
+        let released = json!({"metadata": {"finalizers": null}}).to_string();
+        assert_eq!(server.ask("PATCH", &at(held), merge, released).await.0, 200, "{held}");
+        assert_eq!(server.ask("GET", &at(held), JSON, "").await.0, 404, "{held}");
+    }
+    assert_eq!(server.ask("DELETE", "/api/v1/namespaces/n", JSON, "").await.0, 200);
+    for _ in 0..1200 {
+        if server.ask("GET", "/api/v1/namespaces/n", JSON, "").await.0 == 404 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("the namespace does not end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_too_large_for_etcd_is_too_large() {
     let mut server = Limited::start().await;
     let object = |bytes: usize| wide("large", json!({"spec": {"x": "y".repeat(bytes)}})).to_string();

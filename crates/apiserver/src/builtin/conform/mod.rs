@@ -13,6 +13,7 @@ mod scalar;
 mod tests;
 mod trail;
 
+use crate::bounds::STRUCTS_MAX;
 use crate::builtin::tables::{self, JSON_SCHEMA_PROPS};
 use crate::field::go_quote;
 use crate::gotext::json_type;
@@ -34,10 +35,16 @@ impl fmt::Display for UnknownField {
     }
 }
 
-/// A value that cannot be read into its Go type; Go's words.
+/// Why a value cannot be read into its Go type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Unreadable(pub String);
+pub(crate) enum Unreadable {
+    /// It does not fit the type; Go's words.
+    #[error("{0}")]
+    Value(String),
+    /// It consists of more than [`STRUCTS_MAX`] objects, counting those that its type adds.
+    #[error("the object consists of more than {STRUCTS_MAX} objects")]
+    TooMany,
+}
 
 /// Gives `value` the form it has after it was read as the built-in kind of `schema`, stored, and written.
 ///
@@ -45,10 +52,20 @@ pub(crate) struct Unreadable(pub String);
 /// partly changed and of no use.
 pub(crate) fn conform(value: &mut Value, schema: &Schema) -> Result<Vec<UnknownField>, Unreadable> {
     let keeps_empty = !schema.go.is_some_and(|go| go.as_protobuf);
-    let mut walk = Walk { keeps_empty, unknown: Vec::new(), mismatch: None, fatal: None, outer: None };
+    let mut walk = Walk {
+        keeps_empty,
+        unknown: Vec::new(),
+        mismatch: None,
+        fatal: None,
+        outer: None,
+        structs_left: Some(STRUCTS_MAX),
+    };
     walk.element(value, schema, &Trail::ROOT);
+    if walk.structs_left.is_none() {
+        return Err(Unreadable::TooMany);
+    }
     if let Some(message) = walk.fatal.or(walk.mismatch) {
-        return Err(Unreadable(message));
+        return Err(Unreadable::Value(message));
     }
     if schema.go.is_some_and(|go| go.name == "v1.StatefulSet") {
         name_claim_templates(value);
@@ -73,7 +90,7 @@ pub(crate) fn zero(schema: &Schema) -> Value {
     match schema.go.map(|go| go.form) {
         Some(Form::Struct) => {
             let mut map = Map::new();
-            insert_unset(&mut map, schema);
+            insert_unset(&mut map, schema, &mut zero);
             Value::Object(map)
         }
         Some(Form::String) => "".into(),
@@ -84,8 +101,8 @@ pub(crate) fn zero(schema: &Schema) -> Value {
     }
 }
 
-/// Adds the fields that are written even when unset.
-fn insert_unset(map: &mut Map<String, Value>, schema: &Schema) {
+/// Adds the fields that are written even when unset, with their values from `zero`.
+fn insert_unset(map: &mut Map<String, Value>, schema: &Schema, zero: &mut dyn FnMut(&Schema) -> Value) {
     for field in schema.fields.iter().filter(|field| is_always_written(field.presence)) {
         if !map.contains_key(field.name) {
             let unset = if field.presence == Presence::Null { Value::Null } else { zero(&field.shape) };
@@ -112,9 +129,29 @@ struct Walk {
     /// Inside a value whose Go type reads itself: the struct outside that errors are put down to. Unknown
     /// fields in there are not reported.
     outer: Option<&'static str>,
+    /// How many more structs the value may have; none if it has too many, and then reading has ended.
+    structs_left: Option<usize>,
 }
 
 impl Walk {
+    /// Counts structs, and ends the reading if they are too many.
+    fn count(&mut self, structs: usize) {
+        self.structs_left = self.structs_left.and_then(|left| left.checked_sub(structs));
+        if self.structs_left.is_none() && self.fatal.is_none() {
+            self.fatal = Some(Unreadable::TooMany.to_string());
+        }
+    }
+
+    /// An unset value, its structs counted.
+    fn zero(&mut self, schema: &Schema) -> Value {
+        fn structs(value: &Value) -> usize {
+            value.as_object().map_or(0, |fields| 1 + fields.values().map(structs).sum::<usize>())
+        }
+        let zero = zero(schema);
+        self.count(structs(&zero));
+        zero
+    }
+
     /// Reads a value that is not `null`.
     fn value(&mut self, value: &mut Value, schema: &Schema, trail: &Trail<'_>) {
         let Some(go) = schema.go else { return };
@@ -141,6 +178,7 @@ impl Walk {
     }
 
     fn structure(&mut self, map: &mut Map<String, Value>, schema: &Schema, go: GoType, trail: &Trail<'_>) {
+        self.count(1);
         let owner = go.name.rsplit('.').next().unwrap_or_default();
         let mut unset = schema.fields.iter().filter(|field| is_always_written(field.presence)).count();
         // Objects are sorted as the fields are, so each search begins where the last one ended. Only if a
@@ -169,8 +207,8 @@ impl Walk {
             unset -= usize::from(is_always_written(field.presence));
             self.field(value, field, &trail.field(owner, field))
         });
-        if unset > 0 {
-            insert_unset(map, schema);
+        if unset > 0 && self.fatal.is_none() {
+            insert_unset(map, schema, &mut |shape| self.zero(shape));
         }
     }
 
@@ -186,7 +224,7 @@ impl Walk {
             Presence::OmitZero => !is_zero(value),
             Presence::Always => {
                 if value.is_null() {
-                    *value = zero(shape);
+                    *value = self.zero(shape);
                 }
                 true
             }
@@ -210,7 +248,7 @@ impl Walk {
         } else if schema.go.is_some_and(|go| go.form == Form::Bytes) {
             *value = "".into();
         } else {
-            *value = zero(schema);
+            *value = self.zero(schema);
         }
     }
 

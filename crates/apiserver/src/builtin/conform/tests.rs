@@ -59,7 +59,7 @@ fn an_object_in_its_final_form_is_left_alone() {
 fn a_value_that_is_no_object_is_refused() {
     let refused = conform(&mut json!([]), &schema("", "v1", "Pod"));
     let message = "json: cannot unmarshal array into Go value of type v1.Pod";
-    assert_eq!(refused, Err(Unreadable(message.to_owned())));
+    assert_eq!(refused, Err(Unreadable::Value(message.to_owned())));
 }
 
 #[test]
