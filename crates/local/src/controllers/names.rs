@@ -11,8 +11,8 @@
 //! repeated under the same name, and finds the pod.
 //!
 //! A pod can be created and deleted before its parent is synced again. To the sync this looks as if the create had never arrived.
-//! [`Gone`] tells the two apart: it has the names of pods that vanished a short time ago. It is in memory only; see "Names of pods" in
-//! ARCHITECTURE.md for why, and for what that leaves open.
+//! [`Gone`] tells the two apart: it has the names of pods that vanished a short time ago. It is in memory only;
+//! ARCHITECTURE.md says why, and what that leaves open ("Names of pods that nobody saw").
 
 #[cfg(test)]
 mod tests;
