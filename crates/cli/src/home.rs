@@ -11,8 +11,9 @@
 //! One process at a time serves a directory. The claim is a lock of the operating system on an open file,
 //! so it ends with the process however that ends.
 
+use crate::input::{LINE_BYTES_MAX, read_text};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Where state is kept when nobody says.
@@ -79,8 +80,8 @@ impl Home {
                 Ok(Home { directory, lock })
             }
             Err(TryLockError::WouldBlock) => {
-                let mut said = String::new();
-                let holder = lock.read_to_string(&mut said).ok().and_then(|_| Holder::parse(&said));
+                let said = read_text(&mut lock, LINE_BYTES_MAX);
+                let holder = said.ok().and_then(|said| Holder::parse(&said));
                 Err(ClaimError::Taken { path: directory, holder })
             }
             Err(TryLockError::Error(source)) => Err(unusable(source)),

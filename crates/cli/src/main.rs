@@ -32,6 +32,7 @@ mod cluster;
 mod explain;
 mod failure;
 mod home;
+mod input;
 mod manifests;
 mod networks;
 mod output;

@@ -1,12 +1,13 @@
 //! The token that guards metrics and debug pages, from a file.
 
 use crate::failure::Failure;
+use crate::input::{LINE_BYTES_MAX, read_file};
 use std::path::Path;
 
 /// Reads a token: the first line of the file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let named = |failure: Failure| failure.context(format!("cannot read a token from {}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| named(Failure::new(error)))?;
+    let text = read_file(path, LINE_BYTES_MAX).map_err(|error| named(Failure::new(error)))?;
     let token = text.lines().next().unwrap_or_default().trim();
     let is_sendable = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_sendable {

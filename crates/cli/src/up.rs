@@ -13,6 +13,7 @@ mod temporary;
 use crate::cluster::{Catalog, Cluster};
 use crate::failure::Failure;
 use crate::home::{ClaimError, Holder, Home, default_directory};
+use crate::input::{FILE_BYTES_MAX, read_file};
 use crate::output::patiently;
 use crate::run::serve_until;
 use crate::systems::{self, Reach, System};
@@ -20,7 +21,7 @@ use kubeconfig::Claim;
 use mainstay::Operator;
 use mainstay_apiserver::{ApiServer, Credentials, KUBERNETES_VERSION, Served};
 use mainstay_local::cluster::{LocalCluster, Settings};
-use mainstay_local::node::process::{ApiAddress, LogEndpoint};
+use mainstay_local::node::process::{ApiAddress, LogEndpoint, adopt_orphans};
 use mainstay_local::node::rules::Rules;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -160,6 +161,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             listening.map_err(|error| refuse::serve(error, options.listen, keeping.directory()))?;
         publish(&mut keeping, &listening, &mut claim)?;
         temporary::tidy_up().await;
+        // This command starts no processes but those of pods. Without it, some that leave their session outlive their pod.
+        if let Err(error) = adopt_orphans() {
+            tracing::debug!(%error, "orphans cannot be adopted");
+        }
         let client = kube::Client::new(server.clone(), "default");
         let settings = Settings { rules, rules_from, ..settings(&keeping, &listening, &kubeconfig) };
         let local = LocalCluster::start(client.clone(), &logs, settings).await.map_err(refuse::cluster)?;
@@ -223,7 +228,7 @@ fn settings(keeping: &Keeping, served: &Served, kubeconfig: &Path) -> Settings {
 }
 
 fn read_rules(path: &Path) -> Result<Rules, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| refuse::rules(error, path))?;
+    let text = read_file(path, FILE_BYTES_MAX).map_err(|error| refuse::rules(error, path))?;
     text.parse().map_err(|error: mainstay_local::node::rules::RulesError| refuse::rules(error, path))
 }
 

@@ -35,6 +35,8 @@ pub use crate::controllers::storage::PROVISIONER;
 
 /// The name of the only node.
 pub const NODE: &str = "local";
+/// How many pods the node has room for.
+pub const PODS_MAX: u32 = 1000;
 /// The images of this project: they run the program that the cluster is told of.
 pub const OWN_IMAGES: &str = "mainstay:*";
 
@@ -155,7 +157,7 @@ impl LocalCluster {
         self.operators.push(operator);
     }
 
-    /// Where files of volumes are that the cluster did not know when it started.
+    /// Where files of volumes and pods are that the cluster did not know when it started.
     pub fn quarantined(&self) -> &[PathBuf] {
         &self.quarantined
     }
@@ -206,7 +208,7 @@ fn describe(version: &str) -> Description {
     let capacity = BTreeMap::from([
         ("cpu".to_owned(), Quantity(cores.to_string())),
         ("memory".to_owned(), Quantity(memory.unwrap_or_else(|| "8Gi".into()))),
-        ("pods".to_owned(), Quantity("500".into())),
+        ("pods".to_owned(), Quantity(PODS_MAX.to_string())),
         // Nobody is held to it, but a pod may ask for some.
         ("ephemeral-storage".to_owned(), Quantity("1Ti".into())),
     ]);
@@ -246,31 +248,34 @@ async fn apply_default_class(client: &kube::Client) -> Result<(), StartError> {
     })
 }
 
-/// Removes files of pods that went while nobody looked, and moves those of volumes aside that the cluster does not know. Tells where to.
+/// Moves the files of pods and volumes aside that the cluster does not know: nobody asked for them to be deleted. Says where they are.
 async fn clear_up(client: &kube::Client, processes: &Processes) -> Result<Vec<PathBuf>, StartError> {
-    use crate::node::runtime::Runtime as _;
     let mut quarantined = Vec::new();
+    let mut note = |what: &str, name: &str, moved: std::io::Result<Option<PathBuf>>| match moved {
+        Ok(None) => {}
+        Ok(Some(path)) => {
+            let place = path.display();
+            tracing::warn!(name, %place, "there is no such {what}; its files were moved aside");
+            quarantined.push(path);
+        }
+        Err(error) => {
+            tracing::warn!(name, %error, "there is no such {what}; its files stay where they are");
+        }
+    };
     let pods = processes.pods();
     if !pods.is_empty() {
         let there: BTreeSet<String> =
             there::<Pod>(client, "list pods").await?.into_iter().filter_map(|pod| pod.uid).collect();
-        pods.iter().filter(|pod| !there.contains(&pod.uid)).for_each(|gone| processes.forget(gone));
+        for gone in pods.iter().filter(|pod| !there.contains(&pod.uid)) {
+            note("pod", &gone.name, processes.quarantine_pod(gone));
+        }
     }
     let volumes = processes.volumes();
     if !volumes.is_empty() {
         let there = there::<PersistentVolume>(client, "list volumes").await?;
         let there: BTreeSet<String> = there.into_iter().filter_map(|volume| volume.name).collect();
         for gone in volumes.iter().filter(|name| !there.contains(*name)) {
-            match processes.quarantine_volume(gone) {
-                Ok(path) => {
-                    let place = path.display();
-                    tracing::warn!(volume = gone, %place, "there is no such volume; its files were moved aside");
-                    quarantined.push(path);
-                }
-                Err(error) => {
-                    tracing::warn!(volume = gone, %error, "there is no such volume; its files stay where they are");
-                }
-            }
+            note("volume", gone, processes.quarantine_volume(gone).map(Some));
         }
     }
     Ok(quarantined)

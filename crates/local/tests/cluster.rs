@@ -80,6 +80,35 @@ async fn files_of_volumes_that_nobody_knows_are_moved_aside_at_the_start_and_nev
 }
 
 #[tokio::test]
+async fn files_of_pods_that_nobody_knows_are_moved_aside_at_the_start() {
+    let (client, directory) = (server(), tempfile::tempdir().unwrap());
+    let pods: Api<Pod> = Api::default_namespaced(client.clone());
+    let known =
+        json!({"metadata": {"name": "known"}, "spec": {"containers": [{"name": "web", "image": "nginx"}]}});
+    let known = pods.create(&PostParams::default(), &of(known)).await.unwrap().uid().unwrap();
+    let of_pod = |name: &str, uid: &str| directory.path().join("pods").join(format!("default_{name}_{uid}"));
+    for (number, (name, uid)) in
+        [("known", known.as_str()), ("newer", "uid-2"), ("empty", "uid-3")].into_iter().enumerate()
+    {
+        let pod = of_pod(name, uid);
+        std::fs::create_dir_all(pod.join("volumes/work")).unwrap();
+        let record =
+            json!({"namespace": "default", "name": name, "uid": uid, "address": format!("127.9.9.{number}")});
+        std::fs::write(pod.join("pod.json"), record.to_string()).unwrap();
+        if name != "empty" {
+            std::fs::write(pod.join("volumes/work/data"), name).unwrap();
+        }
+    }
+    let cluster = start(&client, directory.path()).await;
+    let aside = directory.path().join("quarantine/default_newer_uid-2");
+    assert_eq!(cluster.quarantined(), [aside.clone()]);
+    assert_eq!(std::fs::read_to_string(aside.join("volumes/work/data")).unwrap(), "newer");
+    assert!(of_pod("known", &known).join("volumes/work/data").exists());
+    assert!(!of_pod("newer", "uid-2").exists() && !of_pod("empty", "uid-3").exists());
+    cluster.stop().await;
+}
+
+#[tokio::test]
 async fn a_pod_has_a_claim_for_an_ephemeral_volume_and_takes_it_along() {
     let (client, directory) = (server(), tempfile::tempdir().unwrap());
     let cluster = start(&client, directory.path()).await;

@@ -1,6 +1,7 @@
 //! `mainstay networks render`: all that networks would consist of. Needs no cluster.
 
 use crate::failure::Failure;
+use crate::input::read_file_or_stdin;
 use crate::output::{Format, MANIFESTS, manifests, print};
 use kube::ResourceExt as _;
 use mainstay_networks::check::problems;
@@ -9,7 +10,6 @@ use mainstay_networks::graph::Edges;
 use mainstay_networks::kinds::Network;
 use mainstay_networks::objects::{self, Parts, pod_monitor};
 use serde_json::Value;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -56,13 +56,7 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
 
 fn read(file: &Path) -> Result<Vec<Network>, Failure> {
     let doing = || format!("cannot read {}", file.display());
-    let text = if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(file)
-    };
-    let text = text.map_err(|error| Failure::new(error).context(doing()))?;
+    let text = read_file_or_stdin(file).map_err(|error| Failure::new(error).context(doing()))?;
     let documents: Vec<Value> =
         serde_saphyr::from_multiple(&text).map_err(|error| Failure::new(error).context(doing()))?;
     let networks = documents.into_iter().filter(|document| document["kind"] == "Network");

@@ -8,10 +8,11 @@ mod merge;
 
 use super::refuse;
 use crate::failure::Failure;
+use crate::input::{FILE_BYTES_MAX, read_file, read_text};
 use mainstay_apiserver::write_private;
 use serde::Deserialize;
 use std::fs::{File, TryLockError};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A kubeconfig that this process alone writes, as long as this lives.
@@ -44,15 +45,15 @@ impl Claim {
     /// Claims a file that is there.
     fn take(&mut self, mut file: File) -> Result<(), Failure> {
         hold(&file, &self.path)?;
-        let mut text = String::new();
-        let read = file.read_to_string(&mut text);
+        let read = read_text(&mut file, FILE_BYTES_MAX);
+        let text = read.as_deref().unwrap_or_default();
         // What is no text is no kubeconfig either. A blank file says nothing that could be lost.
         let is_blank = text.trim().is_empty();
-        let is_ours = is_blank || Config::parse(&text).is_some_and(|config| config.is_ours());
+        let is_ours = is_blank || Config::parse(text).is_some_and(|config| config.is_ours());
         if self.may_be_foreign && (read.is_err() || !is_ours) {
             return Err(refuse::foreign_kubeconfig(&self.path));
         }
-        self.before = read.is_ok().then_some(text);
+        self.before = read.ok();
         self.held.push(file);
         Ok(())
     }
@@ -114,7 +115,7 @@ fn hold(file: &File, path: &Path) -> Result<(), Failure> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
-            let text = std::fs::read_to_string(path).unwrap_or_default();
+            let text = read_file(path, FILE_BYTES_MAX).unwrap_or_default();
             let server = Config::parse(&text).and_then(Config::into_server);
             Err(refuse::taken_kubeconfig(path, server.as_deref()))
         }

@@ -26,11 +26,11 @@ pub(super) fn serving(url: &str, directory: Option<&Path>, kubeconfig: &Path, to
     say(&after);
 }
 
-/// Says that there was data of volumes that the cluster does not know.
+/// Says that there was data of volumes and pods that the cluster does not know.
 pub(super) fn quarantined(paths: &[std::path::PathBuf]) {
     for path in paths {
         say(&format!(
-            "there is no volume of this name: its files were moved to {}; delete them if nobody needs them\n",
+            "there is no such volume or pod: its files were moved to {}; delete them if nobody needs them\n",
             path.display()
         ));
     }

@@ -1,6 +1,7 @@
 //! Pods that are processes of this machine, by a rule of `--rules`.
 
 use crate::up::kubectl::{World, is_running};
+use mainstay_testkit::eventually;
 use serde_json::{Value, json};
 
 /// What a pod that runs a script is. A `$$` in it is one `$`, as in all arguments of containers.
@@ -103,4 +104,55 @@ async fn a_deleted_process_is_told_and_has_its_last_words() {
     assert_eq!(log.line().await.as_deref(), Some("told to end"));
     assert_eq!(log.line().await, None);
     assert!(!is_running(&pid, world.path()));
+}
+
+/// Starts a process that leaves its session and environment, says which it is, and goes on.
+const ESCAPE: &str = "setsid env -i sleep 600 >/dev/null 2>&1 & echo $!;";
+
+/// Whether a process of this number sleeps.
+fn sleeps(pid: &str) -> bool {
+    let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    command.starts_with(b"sleep\0")
+}
+
+async fn escaped(world: &World, name: &str) -> String {
+    world.wait(&format!("pod/{name}"), ".status.phase", "Running").await;
+    let pid = world.follow(&format!("pod/{name}")).line().await.unwrap();
+    eventually("it has left", async || sleeps(&pid).then_some(())).await;
+    pid
+}
+
+#[tokio::test]
+async fn what_has_left_its_session_and_its_environment_ends_with_its_pod() {
+    let Some(world) = World::start("setsid env -i on mainstay up") else { return };
+    let gate = world.path().join("gate");
+    let wait = format!("until [ -e {} ]; do sleep 0.05; done; exit 3", gate.display());
+    world.apply(&shell_pod("other", "Never", &format!("{ESCAPE} sleep 600"))).await;
+    let other = escaped(&world, "other").await;
+    world.apply(&shell_pod("web", "Never", &format!("{ESCAPE} {wait}"))).await;
+    // Its working directory does not give it away either.
+    world.apply(&shell_pod("rooted", "Never", &format!("cd /; {ESCAPE} {wait}"))).await;
+    let (web, rooted) = (escaped(&world, "web").await, escaped(&world, "rooted").await);
+    std::fs::write(&gate, "").unwrap();
+    for pod in ["pod/web", "pod/rooted"] {
+        world.wait(pod, ".status.phase", "Failed").await;
+        // Nobody has read it in place of those who wait for the container.
+        assert_eq!(world.field(pod, ".status.containerStatuses[0].state.terminated.exitCode").await, "3");
+    }
+    let is_gone = |pid: &str| !std::path::Path::new("/proc").join(pid).exists();
+    eventually("the one that ended is reaped", async || is_gone(&web).then_some(())).await;
+    assert!(sleeps(&other) && sleeps(&rooted), "another pod runs that could have started the second");
+    world.kubectl(&["delete", "pod", "other", "--grace-period=1", "--timeout=80s"]).await;
+    eventually("both are gone", async || (is_gone(&other) && is_gone(&rooted)).then_some(())).await;
+}
+
+#[tokio::test]
+async fn what_has_left_everything_ends_with_the_cluster() {
+    let Some(mut world) = World::start("the end of mainstay up with escaped processes") else { return };
+    world.apply(&shell_pod("web", "Never", &format!("cd /; {ESCAPE} sleep 600"))).await;
+    let pid = escaped(&world, "web").await;
+    let mut run = world.take_run();
+    run.signal("TERM");
+    assert_eq!(run.end().code, Some(0));
+    assert!(!sleeps(&pid));
 }

@@ -282,3 +282,42 @@ fn rules_that_are_not_there_are_refused() {
         "#]],
     );
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn rules_without_an_end_are_refused() {
+    check_refused(
+        Run::start(mainstay(&["up", "--memory", "--rules", "/dev/zero"])),
+        &[],
+        &expect![[r#"
+            error: cannot use the rules in /dev/zero
+              it has more than 16777216 bytes, which is as much as is read
+              unchanged: everything: nothing was started
+              next: mend the file; without --rules every pod but those of mainstay:* is simulated as it is by default
+        "#]],
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_others_may_write_to_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    std::fs::create_dir(&state).unwrap();
+    for mode in [0o770, 0o707] {
+        std::fs::set_permissions(&state, std::fs::Permissions::from_mode(mode)).unwrap();
+        let mode = format!("{mode:03o}");
+        check_refused(
+            Run::start(mainstay(&["up", "--data", text(&state)])),
+            &[(text(&state), "DIR"), (&mode, "MODE")],
+            &expect![[r#"
+                error: other users can write to DIR
+                  its mode is MODE
+                  unchanged: everything in it
+                  next: chmod 700 DIR, or: mainstay up --data DIR keeps the state elsewhere, --memory keeps none
+            "#]],
+        );
+        assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0, "nothing was made in it");
+    }
+}

@@ -22,6 +22,7 @@ pub mod storage;
 #[cfg(test)]
 mod tests;
 
+use self::names::Gone;
 use mainstay::{DeletionBudget, Kind, OperatorBuilder};
 
 /// The operator's name, and its field manager.
@@ -35,13 +36,14 @@ pub fn configure(operator: OperatorBuilder) -> OperatorBuilder {
 /// Adds those controllers to an operator whose parents are of a kind that is wanted. The others are some other operator's, or
 /// nobody's: what is simulated alone is simulated faster.
 pub fn configure_only(operator: OperatorBuilder, wanted: impl Fn(&Kind) -> bool) -> OperatorBuilder {
+    let gone = Gone::default();
     let all = [
         deployment::controller(),
-        replica_set::controller(),
+        replica_set::controller(gone.clone()),
         stateful_set::controller(),
-        daemon_set::controller(),
-        job::controller(),
-        pod::controller(),
+        daemon_set::controller(gone.clone()),
+        job::controller(gone.clone()),
+        pod::controller(gone),
         cron_job::controller(),
         endpoints::controller(),
         storage::claims(),

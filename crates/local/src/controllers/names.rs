@@ -9,13 +9,21 @@
 //! number can be read back from a name. A number is used up once a pod that has it was seen; that is recorded with the
 //! parent's status, and holds when the pod is gone. What was asked for and never seen keeps its number: a request whose answer was lost is
 //! repeated under the same name, and finds the pod.
+//!
+//! A pod can be created and deleted before its parent is synced again. To the sync this looks as if the create had never arrived.
+//! [`Gone`] tells the two apart: it has the names of pods that vanished a short time ago. It is in memory only;
+//! ARCHITECTURE.md says why, and what that leaves open ("Names of pods that nobody saw").
 
-use std::collections::BTreeSet;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::ResourceExt;
 use kube::core::Resource;
 use mainstay::diff::content_hash;
-use mainstay::{SyncRequest, SyncResponse};
+use mainstay::{Key, SyncRequest, SyncResponse};
 use serde_json::json;
 
 /// On parents: how many numbers are used up.
@@ -29,6 +37,44 @@ const ENDING_LETTERS: usize = 5;
 const ENDINGS: u64 = 14_348_907;
 /// A number that is so much higher than all that are used up was not given here: the pod was adopted, and its name means something else.
 const AHEAD_MAX: u64 = 20_000;
+/// The highest number that a parent can have recorded. Nobody makes that many pods: a higher one was written by hand. The same names
+/// follow on it if multiples of [`ENDINGS`] are left out.
+const RECORDED_MAX: u64 = 1 << 53;
+
+/// How many names of vanished pods are kept: more than are deleted between two syncs of one parent.
+const GONE_MAX: usize = 20_000;
+
+/// The names of the pods that vanished last. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gone(Arc<Mutex<Vanished>>);
+
+#[derive(Debug, Default)]
+struct Vanished {
+    order: VecDeque<Key>,
+    names: HashSet<Key>,
+}
+
+impl Gone {
+    /// Takes in a pod that is gone.
+    pub(super) fn add(&self, pod: &Key) {
+        let mut vanished = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !vanished.names.insert(pod.clone()) {
+            return;
+        }
+        vanished.order.push_back(pod.clone());
+        if vanished.order.len() > GONE_MAX
+            && let Some(oldest) = vanished.order.pop_front()
+        {
+            vanished.names.remove(&oldest);
+        }
+    }
+
+    /// Whether a pod of this name, in the namespace of the parent, vanished a short time ago.
+    pub(super) fn had(&self, request: &SyncRequest, name: &str) -> bool {
+        let vanished = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        vanished.names.contains(&Key::new(request.namespace(), name))
+    }
+}
 
 /// The names of one parent's pods.
 #[derive(Debug, Clone)]
@@ -56,6 +102,7 @@ impl Names {
 
     /// Those of the parent with this uid. Numbers below `recorded` are used up.
     pub(super) fn new(uid: &str, recorded: u64, own: impl IntoIterator<Item = String>) -> Self {
+        let recorded = if recorded > RECORDED_MAX { recorded % ENDINGS } else { recorded };
         let seed = |what: &str| {
             let hash = content_hash(&json!([uid, what]));
             u64::from_str_radix(&hash[..hash.len().min(16)], 16).unwrap_or_default()
@@ -145,66 +192,4 @@ fn inverse(factor: u64) -> u64 {
         exponent /= 2;
     }
     power
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn take(names: &Names, count: usize, taken: &[&str]) -> Vec<String> {
-        names.new_names(|_| "web-".into(), |name| taken.contains(&name)).take(count).collect()
-    }
-
-    #[test]
-    fn names_are_the_same_each_time_and_never_taken_ones() {
-        let names = Names::new("uid", 0, []);
-        let first = take(&names, 3, &[]);
-        assert_eq!(first, take(&names, 3, &[]));
-        let next = take(&names, 2, &[&first[0], &first[2]]);
-        assert_eq!(next[0], first[1]);
-        assert!(!first.contains(&next[1]));
-        assert_ne!(first, take(&Names::new("other", 0, []), 3, &[]), "a parent that follows has other names");
-    }
-
-    #[test]
-    fn a_pod_that_was_seen_leaves_its_name_to_nobody() {
-        let all = take(&Names::new("uid", 0, []), 4, &[]);
-        // The second was asked for and is not seen: it keeps its name until one that came after it is all that there is to do.
-        let names = Names::new("uid", 0, [all[0].clone(), all[2].clone()]);
-        assert_eq!(take(&names, 2, &[]), [all[1].clone(), all[3].clone()]);
-        assert_eq!(names.seen, 3);
-        let names = Names::new("uid", names.seen, []);
-        assert_eq!(take(&names, 1, &[]), [all[3].clone()]);
-    }
-
-    #[test]
-    fn a_long_prefix_leaves_room_for_what_tells_names_apart() {
-        let names = Names::new("uid", 0, []);
-        let made: BTreeSet<String> = names.new_names(|_| "a".repeat(200), |_| false).take(20).collect();
-        assert_eq!(made.len(), 20);
-        assert!(made.iter().all(|name| name.len() == 63));
-    }
-
-    #[test]
-    fn what_was_named_by_somebody_else_uses_no_numbers_up() {
-        let names = Names::new("uid", 5, ["stray", "web-0", "a", "", "web-äöüß1"].map(str::to_owned));
-        assert_eq!(names.seen, 5);
-    }
-
-    proptest! {
-        #[test]
-        fn numbers_are_read_back(uid in ".{0,8}", number in prop_oneof![0..100_u64, 0..3 * ENDINGS, Just(u64::MAX / 2)]) {
-            let names = Names::new(&uid, number, []);
-            let name = format!("x-{}", names.ending(number));
-            prop_assert_eq!(names.number(&name), Some(number));
-            prop_assert_eq!(Names::new(&uid, number, [name]).seen, number + 1);
-        }
-
-        #[test]
-        fn different_numbers_have_different_names(uid in ".{0,8}", a in 0..ENDINGS, b in 0..ENDINGS) {
-            let names = Names::new(&uid, 0, []);
-            prop_assert_eq!(names.ending(a) == names.ending(b), a == b);
-        }
-    }
 }

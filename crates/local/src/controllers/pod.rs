@@ -6,16 +6,18 @@ use mainstay::events::Event;
 use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
 
 use super::job::TRACKING;
+use super::names::Gone;
 use super::{ephemeral, orphans};
 
-/// The controller of pods.
-pub(super) fn controller() -> Controller {
+/// The controller of pods. It reports to `gone` which of them vanish.
+pub(super) fn controller(gone: Gone) -> Controller {
     Controller::of::<Pod>()
         .child(ChildKind::of::<PersistentVolumeClaim>().unowned())
         .reads::<PersistentVolumeClaim>()
         .reads::<Job>()
         .until_gone()
         .writes_parents()
+        .when_gone(move |pod, _| gone.add(pod))
         .sync(sync)
 }
 

@@ -56,6 +56,39 @@ async fn no_pod_has_the_name_of_one_that_is_gone() {
     }
 }
 
+/// Deletes the only pod as soon as a sync has created it, before another sync sees it. Returns its name.
+async fn delete_unseen(test: &OperatorTest, cluster: &Cluster, kind: &Kind) -> String {
+    while names(cluster).await.is_empty() {
+        test.step().await.expect("a pod is lacking");
+    }
+    let name = names(cluster).await.remove(0);
+    if kind.kind() == "Job" {
+        test.patch(&Kind::of::<Pod>(), &name, json!({"metadata": {"finalizers": []}})).await;
+    }
+    test.delete(&Kind::of::<Pod>(), &name).await;
+    name
+}
+
+#[tokio::test]
+async fn a_pod_that_was_deleted_before_anybody_saw_it_keeps_its_name() {
+    for kind in [Kind::of::<ReplicaSet>(), Kind::of::<DaemonSet>(), Kind::of::<Job>()] {
+        let cluster = Cluster::embedded().await.unwrap();
+        let test = OperatorTest::new(&cluster, NAME, configure);
+        test.create(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one"}})).await;
+        test.create(workload(&kind, "web", json!({}))).await;
+        let mut gone = Vec::new();
+        for _ in 0..3 {
+            let name = delete_unseen(&test, &cluster, &kind).await;
+            assert!(!gone.contains(&name), "{kind:?}: {name} is there again after {gone:?}");
+            gone.push(name);
+        }
+        test.settle().await;
+        let now = names(&cluster).await;
+        assert!(now.len() == 1 && !gone.contains(&now[0]), "{kind:?}: {now:?} after {gone:?}");
+        test.assert_settled().await;
+    }
+}
+
 #[tokio::test]
 async fn a_job_takes_a_pod_back_that_has_lost_it() {
     let cluster = Cluster::embedded().await.unwrap();

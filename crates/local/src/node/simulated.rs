@@ -44,6 +44,9 @@ const PREFIX: &str = "mainstay.dev/";
 /// The condition of pods that run nowhere.
 pub const CONDITION: &str = "mainstay.dev/Simulated";
 
+/// The annotation of pods that run nowhere; its value is `true`.
+pub const ANNOTATION: &str = "mainstay.dev/simulated";
+
 /// Says in a pod's status that the pod is simulated.
 pub(super) fn tell(status: &mut PodStatus, now: Timestamp) {
     let conditions = status.conditions.get_or_insert_default();

@@ -60,7 +60,8 @@ pub(super) fn simulate(node: &Node, request: &SyncRequest) -> Result<SyncRespons
         });
     }
     simulated::tell(&mut decision.status, now);
-    answer(&pod, decision, seen.next, true)
+    let response = answer(&pod, decision, seen.next, true)?;
+    Ok(response.with_status_annotation(simulated::ANNOTATION, "true"))
 }
 
 /// What becomes of a pod that the runtime runs.
@@ -145,3 +146,6 @@ fn containers(pod: &Pod) -> impl Iterator<Item = &Container> {
     let spec = pod.spec.iter();
     spec.flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers))
 }
+
+#[cfg(test)]
+mod tests;

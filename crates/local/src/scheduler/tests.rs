@@ -298,11 +298,16 @@ fn what_is_asked_for_the_pod_as_a_whole_counts_instead() {
     assert_eq!(asked.get("ephemeral-storage"), 1_073_741_824_000_000_000);
 }
 
+fn millis(most: u64) -> impl Strategy<Value = u64> {
+    let ends = prop_oneof![Just(0), Just(i64::MAX as u64), Just(u64::MAX), any::<u64>()];
+    prop_oneof![4 => 1..most, 1 => ends]
+}
+
 proptest! {
     #[test]
     fn nobody_is_placed_where_there_is_no_room(
-        cpus in prop::collection::vec(1_u32..2000, 1..8),
-        sizes in prop::collection::vec(1_u32..3000, 1..4),
+        cpus in prop::collection::vec(millis(2000), 1..8),
+        sizes in prop::collection::vec(millis(3000), 1..4),
     ) {
         let nodes: Vec<_> =
             sizes.iter().enumerate().map(|(index, cpu)| node(&format!("n{index}"), &format!("{cpu}m"), &json!({}))).collect();

@@ -142,6 +142,10 @@ fn is_told(kind: &str, path: &str) -> bool {
     if path.contains("mainstay.dev/pod-numbers-used") {
         return false;
     }
+    // That a pod is simulated (L11).
+    if path.contains("mainstay.dev/simulated") {
+        return false;
+    }
     // A token that the server mounts.
     if path.contains("kube-api-access") {
         return false;

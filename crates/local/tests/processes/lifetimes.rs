@@ -90,6 +90,33 @@ async fn what_has_left_its_group_ends_with_its_container_and_with_no_other() {
     eventually("the other is gone", async || (!is_alive(&pid(&others))).then_some(())).await;
 }
 
+/// Four chains of processes, each of which starts its successor in a session of its own and ends. They end by themselves after some
+/// thousands, and say so.
+const CHAINS: &str = r#"
+cat > $MAINSTAY_ROOT/hop <<'END'
+[ "$1" = 0 ] && { echo chain has ended; exit; }
+setsid sh $MAINSTAY_ROOT/hop $(($1 - 1)) &
+END
+for chain in 1 2 3 4; do setsid sh $MAINSTAY_ROOT/hop 5000 & done
+exit 0
+"#;
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_starts_others_faster_than_it_is_killed_ends_with_its_container() {
+    let world = World::new().await;
+    let id = world.run("web", CHAINS).await;
+    assert_eq!(world.ended(&id).await.0, 0);
+    let directory = world.pod_directory(&id).display().to_string();
+    let is_of_the_pod = |entry: std::fs::DirEntry| {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&directory)
+    };
+    let left = std::fs::read_dir("/proc").unwrap().flatten().map(is_of_the_pod);
+    assert_eq!(left.filter(|is_left| *is_left).count(), 0);
+    assert_eq!(world.log(&id, 0), "", "no chain came to its own end");
+}
+
 #[tokio::test]
 async fn next_attempt_has_files_of_its_own() {
     let world = World::new().await;

@@ -1,6 +1,6 @@
 //! A node whose pods are simulated, in a world where everything goes wrong.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use mainstay::Kind;
 use mainstay_local::node::{NAME, Node, configure};
 use mainstay_testkit::simulation::{Check, Family, Script, State, check, operator};
@@ -94,6 +94,40 @@ fn a_pod_waits_for_what_it_refers_to() {
         json!({"data": {"colour": "red"}}),
     );
     node(script).every_fault().seeds(5).run();
+}
+
+/// A pod with one volume.
+fn with_volume(name: &str, mut volume: Value) -> Value {
+    volume["name"] = json!("files");
+    pod(name, &json!({}), json!({"containers": [{"name": "c", "image": "web"}], "volumes": [volume]}))
+}
+
+/// A pod does not start before the keys that its volume names are there.
+fn check_waits_for_key(volume: Value, source: Value, kind: &Kind, patch: Value) {
+    let name = source["metadata"]["name"].as_str().unwrap().to_owned();
+    let script = Script::new().create(with_volume("web", volume)).create(source).patch(kind, &name, patch);
+    let check = node(script).always("no pod runs without its key", |state: &State| {
+        let holds = |object: &Value| !object["data"]["colour"].is_null();
+        let is_there = state.of(&Kind::of::<ConfigMap>()).chain(state.of(&Kind::of::<Secret>())).any(holds);
+        let runs = state.of(&Kind::of::<Pod>()).any(|pod| pod["status"]["phase"] == "Running");
+        if runs && !is_there { Err("it runs".to_owned()) } else { Ok(()) }
+    });
+    check.every_crash_point().seeds(3).run();
+}
+
+#[test]
+fn a_pod_waits_for_the_keys_that_its_volumes_name() {
+    let items = json!([{"key": "colour", "path": "colour"}]);
+    let (maps, secrets) = (Kind::of::<ConfigMap>(), Kind::of::<Secret>());
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"other": "x"}});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "settings"}, "data": {"other": "eA=="}});
+    let red = json!({"data": {"colour": "cmVk"}});
+    let source = json!({"name": "settings", "items": items});
+    let of_secret = json!({"secretName": "settings", "items": items});
+    check_waits_for_key(json!({"configMap": source}), map.clone(), &maps, red.clone());
+    check_waits_for_key(json!({"secret": of_secret}), secret.clone(), &secrets, red.clone());
+    check_waits_for_key(json!({"projected": {"sources": [{"configMap": source}]}}), map, &maps, red.clone());
+    check_waits_for_key(json!({"projected": {"sources": [{"secret": source}]}}), secret, &secrets, red);
 }
 
 #[test]

@@ -90,8 +90,8 @@ fn a_rollout_has_so_many_seats_and_a_line() {
 proptest! {
     #[test]
     fn no_stretch_of_time_sees_more_starts_than_the_burst_and_the_rate(
-        burst in 1_u32..5,
-        per_minute in 1_u32..2000,
+        burst in prop_oneof![9 => 1_u32..5, 1 => Just(0), 1 => Just(u32::MAX)],
+        per_minute in prop_oneof![9 => 1_u32..2000, 1 => Just(0), 1 => Just(u32::MAX)],
         asks in prop::collection::vec((0_usize..12, 0_i64..3000, any::<bool>()), 1..200),
     ) {
         let (pace, rate) = (Pace::default(), rate(burst, per_minute));
@@ -115,7 +115,8 @@ proptest! {
         }
         for (first, begin) in starts.iter().enumerate() {
             for (last, end) in starts.iter().enumerate().skip(first) {
-                let most = i64::from(burst) + (end - begin) * i64::from(per_minute) / 60_000;
+                // Nothing at all would be no rate; it counts as one.
+                let most = i64::from(burst.max(1)) + (end - begin) * i64::from(per_minute.max(1)) / 60_000;
                 prop_assert!(i64::try_from(last - first + 1).unwrap() <= most, "{:?}", starts);
             }
         }
@@ -123,8 +124,8 @@ proptest! {
 
     #[test]
     fn whoever_comes_back_when_told_starts_no_later_than_told_first(
-        burst in 1_u32..10,
-        per_minute in 1_u32..2000,
+        burst in prop_oneof![9 => 1_u32..10, 1 => Just(0), 1 => Just(u32::MAX)],
+        per_minute in prop_oneof![9 => 1_u32..2000, 1 => Just(0), 1 => Just(u32::MAX)],
         arrivals in prop::collection::vec(0_i64..10_000, 1..60),
     ) {
         let (pace, rate) = (Pace::default(), rate(burst, per_minute));
@@ -154,7 +155,7 @@ proptest! {
 
     #[test]
     fn seats_are_never_more_than_there_are(
-        max in 1_u32..4,
+        max in prop_oneof![9 => 1_u32..4, 1 => Just(0), 1 => Just(u32::MAX)],
         asks in prop::collection::vec((0_usize..8, 0_i64..20_000, any::<bool>()), 1..100),
     ) {
         let pace = Pace::default();

@@ -1,10 +1,10 @@
 //! What would be applied, read from files.
 
 use crate::failure::Failure;
+use crate::input::read_file_or_stdin;
 use mainstay_streams::kinds::{GROUP, StreamClass, StreamingJobTemplate};
 use serde_json::Value;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Classes and templates.
 #[derive(Debug, Default)]
@@ -48,21 +48,12 @@ pub(super) fn read(files: &[PathBuf]) -> Result<Documents, Failure> {
     let mut documents = Documents::default();
     for file in files {
         let doing = format!("cannot plan with {}", file.display());
-        let text = text_of(file).map_err(|error| Failure::new(error).context(doing.clone()))?;
+        let text = read_file_or_stdin(file).map_err(|error| Failure::new(error).context(doing.clone()))?;
         for document in parse(&text).map_err(|failure| failure.context(doing.clone()))? {
             documents.add(document).map_err(|failure| failure.context(doing.clone()))?;
         }
     }
     Ok(documents)
-}
-
-fn text_of(file: &Path) -> std::io::Result<String> {
-    if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text)?;
-        return Ok(text);
-    }
-    std::fs::read_to_string(file)
 }
 
 fn parse(text: &str) -> Result<Vec<Value>, Failure> {

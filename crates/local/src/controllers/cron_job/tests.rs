@@ -350,4 +350,33 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn times_and_numbers_of_any_size_are_decided_on(
+        made in any_time(), now in any_time(), last in prop::option::of(any_time()),
+        deadline in prop::option::of(prop_oneof![0..100_i64, Just(i64::MIN), Just(i64::MAX), any::<i64>()]),
+        limits in prop::collection::vec(prop_oneof![0..3, Just(i32::MIN), Just(i32::MAX)], 2),
+        schedule in prop::sample::select(vec!["* * * * *", "0 * * * *", "0 0 29 2 *", "@every 1s", "59 23 31 12 *"]),
+    ) {
+        let mut cron = cron(json!({
+            "schedule": schedule, "startingDeadlineSeconds": deadline,
+            "successfulJobsHistoryLimit": limits[0], "failedJobsHistoryLimit": limits[1],
+        }));
+        cron["metadata"]["creationTimestamp"] = json!(made.to_string());
+        cron["status"] = json!({"lastScheduleTime": last.map(|last| last.to_string())});
+        let jobs = [job(1, "Complete"), job(2, "Failed"), job(3, "")];
+        let decision = decided(&cron, &jobs, &now.to_string());
+        prop_assert!(decision.deleted.len() <= 2);
+    }
+}
+
+/// A time, with the first and the last that there are.
+fn any_time() -> impl Strategy<Value = Timestamp> {
+    let near = (1_i64..100_000).prop_map(|more| Timestamp::from_second(1_767_225_600 + more).unwrap());
+    prop_oneof![
+        4 => near,
+        1 => Just(Timestamp::MIN),
+        1 => Just(Timestamp::MAX),
+        1 => Just(Timestamp::UNIX_EPOCH),
+    ]
 }

@@ -27,7 +27,7 @@ use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
 use self::decide::{Acts, Daemon, Health, Site, State, Update, decide};
 use self::pod::Edition;
 use super::bounds::AT_ONCE_MAX;
-use super::names::Names;
+use super::names::{Gone, Names};
 use super::pods::{self, Availability, availability};
 use super::revisions::{self, Revisions};
 use super::share::{Round, share};
@@ -36,17 +36,17 @@ use super::share::{Round, share};
 const REST: Duration = Duration::from_secs(1);
 
 /// The controller.
-pub(super) fn controller() -> Controller {
+pub(super) fn controller(gone: Gone) -> Controller {
     Controller::of::<DaemonSet>()
         .child(revisions::child_kind())
         .child(ChildKind::of::<Pod>().adopt(revisions::parent_selector))
         .reads::<ControllerRevision>()
         .reads::<Node>()
         .reads::<Pod>()
-        .sync(sync)
+        .sync(move |request: &SyncRequest| sync(request, &gone))
 }
 
-fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
+fn sync(request: &SyncRequest, gone: &Gone) -> Result<SyncResponse, Error> {
     let set: DaemonSet = request.parent()?;
     let spec = set.spec.unwrap_or_default();
     let known_collisions = set.status.and_then(|status| status.collision_count);
@@ -72,7 +72,7 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
             response = tell_deletion(response, pod);
         }
     }
-    response = make(request, &spec, &edition, (&acts, &pods, &taken), response)?;
+    response = make((request, gone), &spec, &edition, (&acts, &pods, &taken), response)?;
     for pod in strayed {
         response = response.release(pod);
     }
@@ -84,7 +84,7 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
 
 /// Adds the pods that are to be made.
 fn make(
-    request: &SyncRequest,
+    (request, gone): (&SyncRequest, &Gone),
     spec: &DaemonSetSpec,
     edition: &Edition,
     (acts, pods, taken): (&Acts, &[Pod], &BTreeSet<String>),
@@ -94,7 +94,8 @@ fn make(
     let prefix = format!("{set}-");
     let names = Names::of(request, pods);
     let new: Vec<String> = {
-        let new = names.new_names(|_| prefix.clone(), |name| taken.contains(name));
+        let is_taken = |name: &str| taken.contains(name) || gone.had(request, name);
+        let new = names.new_names(|_| prefix.clone(), is_taken);
         new.take(acts.make.len().min(AT_ONCE_MAX)).collect()
     };
     for (node, name) in acts.make.iter().zip(&new) {

@@ -145,7 +145,8 @@ fn obey(acts: &Acts, sites: &mut [Site]) {
 proptest! {
     #[test]
     fn in_a_willing_world_every_node_has_the_new_pod_or_none(
-        surge in 0..3_usize, unavailable in 0..3_usize, world in "([+~!?][aAuUreE]{0,3} ){0,5}",
+        surge in prop_oneof![0..3_usize, Just(usize::MAX)], unavailable in prop_oneof![0..3_usize, Just(usize::MAX)],
+        world in "([+~!?][aAuUreE]{0,3} ){0,5}",
     ) {
         let update = Update::Rolling { surge, unavailable: if surge == 0 { unavailable.max(1) } else { 0 } };
         let mut sites = nodes(&world);

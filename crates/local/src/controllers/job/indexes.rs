@@ -10,24 +10,23 @@ pub(super) struct Indexes(Vec<(i32, i32)>);
 impl Indexes {
     /// Reads a list of indexes, of those below `completions`. What cannot be read is passed over.
     pub(super) fn read(text: &str, completions: i32) -> Self {
-        let mut read = Self::default();
-        for part in text.split(',') {
+        let parts = text.split(',').filter_map(|part| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            if let (Ok(first), Ok(last)) = (first.parse::<i32>(), last.parse::<i32>()) {
-                read = read.with_interval(first.max(0), last.min(completions - 1));
-            }
-        }
-        read
+            let (first, last) = (first.parse::<i32>().ok()?, last.parse::<i32>().ok()?);
+            Some((first.max(0), last.min(completions.saturating_sub(1))))
+        });
+        Self::of_intervals(parts.collect())
     }
 
     /// These and more.
     pub(super) fn with(&self, more: impl IntoIterator<Item = i32>) -> Self {
-        more.into_iter().fold(self.clone(), |all, index| all.with_interval(index, index))
+        let more = more.into_iter().map(|index| (index, index));
+        Self::of_intervals(self.0.iter().copied().chain(more).collect())
     }
 
     /// Those in either.
     pub(super) fn union(&self, other: &Self) -> Self {
-        other.0.iter().fold(self.clone(), |all, (first, last)| all.with_interval(*first, *last))
+        Self::of_intervals(self.0.iter().chain(&other.0).copied().collect())
     }
 
     /// Whether this one is among them.
@@ -37,13 +36,21 @@ impl Indexes {
 
     /// How many there are.
     pub(super) fn count(&self) -> i32 {
-        self.0.iter().map(|(first, last)| last - first + 1).sum()
+        self.0.iter().map(|interval| length(*interval)).fold(0, i32::saturating_add)
     }
 
     /// How many are in both.
     pub(super) fn shared(&self, other: &Self) -> i32 {
-        let pairs = self.0.iter().flat_map(|a| other.0.iter().map(move |b| (a, b)));
-        pairs.map(|(a, b)| (a.1.min(b.1) - a.0.max(b.0) + 1).max(0)).sum()
+        let (mut own, mut others, mut shared) = (self.0.iter().peekable(), other.0.iter().peekable(), 0_i32);
+        while let (Some(a), Some(b)) = (own.peek(), others.peek()) {
+            shared = shared.saturating_add(length((a.0.max(b.0), a.1.min(b.1))));
+            if a.1 < b.1 {
+                own.next()
+            } else {
+                others.next()
+            };
+        }
+        shared
     }
 
     /// The first indexes below `completions` that are not among them.
@@ -59,24 +66,25 @@ impl Indexes {
         missing
     }
 
-    fn with_interval(self, first: i32, last: i32) -> Self {
-        if first > last {
-            return self;
-        }
-        let (mut merged, mut before, mut after) = ((first, last), Vec::new(), Vec::new());
-        for (from, to) in self.0 {
-            if to.saturating_add(1) < first {
-                before.push((from, to));
-            } else if from > last.saturating_add(1) {
-                after.push((from, to));
-            } else {
-                merged = (merged.0.min(from), merged.1.max(to));
+    /// Intervals in any order, which may touch and overlap. Those that end before they begin are empty.
+    fn of_intervals(mut intervals: Vec<(i32, i32)>) -> Self {
+        intervals.retain(|(first, last)| first <= last);
+        intervals.sort_unstable();
+        let mut merged: Vec<(i32, i32)> = Vec::new();
+        for (first, last) in intervals {
+            match merged.last_mut() {
+                Some(before) if first <= before.1.saturating_add(1) => before.1 = before.1.max(last),
+                _ => merged.push((first, last)),
             }
         }
-        before.push(merged);
-        before.append(&mut after);
-        Self(before)
+        Self(merged)
     }
+}
+
+/// How many indexes an interval has.
+fn length((first, last): (i32, i32)) -> i32 {
+    let length = i64::from(last) - i64::from(first) + 1;
+    i32::try_from(length.max(0)).unwrap_or(i32::MAX)
 }
 
 impl From<BTreeSet<i32>> for Indexes {
@@ -87,7 +95,7 @@ impl From<BTreeSet<i32>> for Indexes {
 
 impl fmt::Display for Indexes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = self.0.iter().map(|(first, last)| match last - first {
+        let parts = self.0.iter().map(|(first, last)| match last.saturating_sub(*first) {
             0 => first.to_string(),
             1 => format!("{first},{last}"),
             _ => format!("{first}-{last}"),
@@ -117,7 +125,29 @@ mod tests {
         assert_eq!(Indexes::read("7-9", 5), Indexes::default());
     }
 
+    fn end() -> impl Strategy<Value = i32> {
+        prop_oneof![0..6, (i32::MAX - 4)..=i32::MAX, Just(i32::MIN), any::<i32>()]
+    }
+
     proptest! {
+        #[test]
+        fn whatever_is_written_is_read_in_order_and_counted(
+            parts in prop::collection::vec((end(), end()), 0..6), completions in end(), others in prop::collection::vec(end(), 0..4),
+        ) {
+            let text = parts.iter().map(|(first, last)| format!("{first}-{last}")).collect::<Vec<_>>().join(",");
+            let read = Indexes::read(&text, completions);
+            prop_assert!(read.0.iter().all(|(first, last)| 0 <= *first && first <= last && *last < completions));
+            prop_assert!(read.0.windows(2).all(|pair| pair[0].1.saturating_add(1) < pair[1].0));
+            let all = Indexes::read(&format!("0-{}", i32::MAX), completions);
+            prop_assert_eq!(all.shared(&read), read.count());
+            prop_assert_eq!(read.shared(&all), read.count());
+            prop_assert!(read.missing(completions, 3).iter().all(|index| !read.has(*index) && all.has(*index)));
+            let more = read.with(others.clone());
+            prop_assert!(others.iter().all(|index| more.has(*index)));
+            prop_assert_eq!(more.union(&read), more.clone());
+            prop_assert_eq!(more.to_string().is_empty(), more.0.is_empty());
+        }
+
         #[test]
         fn they_are_a_set(a in prop::collection::btree_set(0..40, 0..20), b in prop::collection::btree_set(0..40, 0..20), some in 0..20_usize) {
             let (x, y) = (Indexes::from(a.clone()), Indexes::from(b.clone()));

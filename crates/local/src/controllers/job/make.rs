@@ -1,7 +1,5 @@
 //! New pods of a Job.
 
-use std::collections::BTreeSet;
-
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod};
 use kube::ResourceExt as _;
@@ -17,10 +15,14 @@ const PREFIX_MAX: usize = 58;
 const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 
 /// The pods to be made, under names that are not taken.
-pub(super) fn new_pods(job: &Job, new: &[NewPod], names: &Names, taken: &BTreeSet<String>) -> Vec<Pod> {
+pub(super) fn new_pods(
+    job: &Job,
+    new: &[NewPod],
+    names: &Names,
+    is_taken: impl Fn(&str) -> bool,
+) -> Vec<Pod> {
     let prefix_of = |pod: &NewPod| prefix(&job.name_any(), pod.index);
-    let free = names
-        .new_names(|place| new.get(place).map(prefix_of).unwrap_or_default(), |name| taken.contains(name));
+    let free = names.new_names(|place| new.get(place).map(prefix_of).unwrap_or_default(), is_taken);
     new.iter().zip(free).filter_map(|(pod, name)| new_pod(job, pod, &name, &prefix_of(pod))).collect()
 }
 

@@ -27,7 +27,7 @@ use mainstay::events::Event;
 use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
 use serde_json::Value;
 
-use super::names::Names;
+use super::names::{Gone, Names};
 use super::pods::{claim, kept, reference, selector_text};
 use decide::decide;
 use members::is_tracked;
@@ -44,16 +44,21 @@ const IGNORED_FAILURE_COUNT: &str = "batch.kubernetes.io/job-index-ignored-failu
 const MANAGER: &str = "kubernetes.io/job-controller";
 
 /// The controller of Jobs.
-pub(super) fn controller() -> Controller {
+pub(super) fn controller(gone: Gone) -> Controller {
     let pods = ChildKind::of::<Pod>().adopt(|job: &Value| {
         let selector = serde_json::from_value(job["spec"]["selector"].clone()).unwrap_or_default();
         selector_text(&selector)
     });
     let pods = pods.finalizer_when_adopted(TRACKING);
-    Controller::of::<Job>().child(pods).reads::<Pod>().until_gone().writes_parents().sync(sync)
+    Controller::of::<Job>()
+        .child(pods)
+        .reads::<Pod>()
+        .until_gone()
+        .writes_parents()
+        .sync(move |request: &SyncRequest| sync(request, &gone))
 }
 
-fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
+fn sync(request: &SyncRequest, gone: &Gone) -> Result<SyncResponse, Error> {
     let job: Job = request.parent()?;
     let is_ours = managed_by(&job).is_none_or(|manager| manager == MANAGER);
     if conditions::finished(&job).is_some() || request.is_deleting() || !is_ours {
@@ -69,7 +74,8 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
         decision.new.clear();
     }
     let names = Names::of(request, &claimed.own);
-    let new = make::new_pods(&job, &decision.new, &names, &claimed.taken);
+    let is_taken = |name: &str| claimed.taken.contains(name) || gone.had(request, name);
+    let new = make::new_pods(&job, &decision.new, &names, is_taken);
     let mut response = SyncResponse::from_status(&decision.status)?;
     response = names.record(response, new.first().and_then(|pod| pod.metadata.name.as_deref()));
     for pod in &claimed.own {

@@ -26,11 +26,11 @@ use mainstay::{ChildKind, Controller, Error, SyncRequest, SyncResponse};
 use serde_json::Value;
 
 use super::bounds::{CONDITION, Crowd, REASON};
-use super::names::Names;
+use super::names::{Gone, Names};
 use super::pods::{self, Availability, Claimed};
 use crate::time::whole_seconds;
 
-pub(super) fn controller() -> Controller {
+pub(super) fn controller(gone: Gone) -> Controller {
     let pods = ChildKind::of::<Pod>().adopt(|set| {
         let selector: LabelSelector =
             serde_json::from_value(set["spec"]["selector"].clone()).unwrap_or_default();
@@ -42,7 +42,7 @@ pub(super) fn controller() -> Controller {
         .reads::<ReplicaSet>()
         .problem_condition(CONDITION, failure)
         .until_gone()
-        .sync(sync)
+        .sync(move |request: &SyncRequest| sync(request, &gone))
 }
 
 /// What a set says that cannot have its pods, or cannot be rid of them.
@@ -58,7 +58,7 @@ fn failure(problem: &Waiting) -> Option<(String, String)> {
     }
 }
 
-fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
+fn sync(request: &SyncRequest, gone: &Gone) -> Result<SyncResponse, Error> {
     let set: ReplicaSet = request.parent()?;
     let spec = set.spec.clone().unwrap_or_default();
     let claimed = pods::claim(request, &spec.selector)?;
@@ -74,12 +74,12 @@ fn sync(request: &SyncRequest) -> Result<SyncResponse, Error> {
     if request.is_deleting() {
         return Ok(response);
     }
-    decide(request, &set, &spec, &claimed, &active, response)
+    decide((request, gone), &set, &spec, &claimed, &active, response)
 }
 
 /// Which pods stay, which are made and which go.
 fn decide(
-    request: &SyncRequest,
+    (request, gone): (&SyncRequest, &Gone),
     set: &ReplicaSet,
     spec: &ReplicaSetSpec,
     claimed: &Claimed,
@@ -112,8 +112,8 @@ fn decide(
     let template = spec.template.clone().unwrap_or_default();
     let names = Names::of(request, &claimed.own);
     // A name that any pod has is passed over, also one whose labels do not fit: it may have been released.
-    let is_taken =
-        |name: &str| claimed.taken.contains(name) || request.get::<Pod>(name).is_ok_and(|pod| pod.is_some());
+    let is_there = |name: &str| request.get::<Pod>(name).is_ok_and(|pod| pod.is_some());
+    let is_taken = |name: &str| claimed.taken.contains(name) || gone.had(request, name) || is_there(name);
     let room = Crowd::of(active).room(missing);
     let new: Vec<String> = names.new_names(|_| prefix.clone(), is_taken).take(room).collect();
     for name in &new {

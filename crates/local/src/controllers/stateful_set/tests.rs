@@ -218,8 +218,9 @@ fn a_set_makes_no_more_than_there_is_room_for_however_many_it_asks_for() {
 proptest! {
     #[test]
     fn in_a_willing_world_every_set_gets_what_it_asks_for(
-        start in 0..3, replicas in 0..5, ordered: bool, partition in 0..6,
-        most in prop::option::of(1..4), before in "[aA.]{0,8}",
+        start in prop_oneof![0..3, (i32::MAX - 6)..=i32::MAX], replicas in prop_oneof![0..5, Just(-1), Just(i32::MIN)], ordered: bool,
+        partition in prop_oneof![0..6, Just(i32::MAX)],
+        most in prop::option::of(prop_oneof![1..4, Just(i32::MAX)]), before in "[aA.]{0,8}",
     ) {
         let update = Update::Rolling { partition, max_unavailable: most };
         let wish = Wish { start, replicas, ordered, update, room: 500 };
@@ -239,15 +240,20 @@ proptest! {
         }
         prop_assert!(pods.keys().copied().eq(wish.ordinals()));
         prop_assert!(pods.values().all(|pod| pod.state == State::Available));
-        let is_updated = |(ordinal, pod): (&i32, &Member)| *ordinal < start + partition || pod.is_updated;
+        let is_updated = |(ordinal, pod): (&i32, &Member)| *ordinal < start.saturating_add(partition) || pod.is_updated;
         prop_assert!(pods.iter().all(is_updated));
     }
 
     #[test]
     fn nothing_is_made_where_something_is_nor_deleted_where_nothing_is(
-        replicas in 0..5, ordered: bool, before in "[aAuUeEgG.]{0,8}",
+        start in prop_oneof![0..3, Just(i32::MIN), Just(i32::MAX)],
+        replicas in prop_oneof![0..5, Just(i32::MIN), Just(i32::MAX)],
+        partition in prop_oneof![0..6, Just(i32::MIN), Just(i32::MAX)],
+        most in prop::option::of(prop_oneof![0..4, Just(i32::MIN), Just(i32::MAX)]),
+        ordered: bool, before in "[aAuUeEgG.]{0,8}",
     ) {
-        let (wish, pods) = (Wish { start: 0, replicas, ordered, update: ROLLING, room: 500 }, members(&before));
+        let update = Update::Rolling { partition, max_unavailable: most };
+        let (wish, pods) = (Wish { start, replicas, ordered, update, room: 500 }, members(&before));
         for act in decide(&wish, &pods) {
             match act {
                 Act::Make(ordinal) => prop_assert!(!pods.contains_key(&ordinal)),

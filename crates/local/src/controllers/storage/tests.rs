@@ -321,15 +321,20 @@ fn a_volume_that_is_kept_for_a_claim_waits_for_one_that_it_can_serve() {
     assert_eq!(decide_free(&kept, None), volumes::Fate::Available);
 }
 
+/// Sizes, with the least and the most that can be written.
+fn any_size() -> impl Strategy<Value = String> {
+    let ends = ["0", "1n", "9223372036854775807", "9223372036854775807Ei", "1e300", "-1"];
+    prop_oneof![3 => (1_u32..5).prop_map(|size| format!("{size}Gi")), 1 => prop::sample::select(ends.to_vec()).prop_map(str::to_owned)]
+}
+
 fn any_claims() -> impl Strategy<Value = Vec<PersistentVolumeClaim>> {
-    let one = (1_u32..5, prop::option::of(0_usize..5), any::<bool>());
+    let one = (any_size(), prop::option::of(0_usize..5), any::<bool>());
     prop::collection::vec(one, 0..6).prop_map(|claims| {
         let made = claims.into_iter().enumerate().map(|(index, (size, named, is_bound))| {
             let named = named.map_or(json!(null), |index| json!(format!("volume-{index}")));
             let annotations =
                 if is_bound && !named.is_null() { json!({BIND_COMPLETED: "yes"}) } else { json!({}) };
-            let spec =
-                json!({"resources": {"requests": {"storage": format!("{size}Gi")}}, "volumeName": named});
+            let spec = json!({"resources": {"requests": {"storage": size}}, "volumeName": named});
             claim(&format!("claim-{index}"), &spec, &annotations)
         });
         made.collect()
@@ -337,14 +342,14 @@ fn any_claims() -> impl Strategy<Value = Vec<PersistentVolumeClaim>> {
 }
 
 fn any_volumes() -> impl Strategy<Value = Vec<PersistentVolume>> {
-    let one = (1_u32..5, prop::option::of((0_usize..6, any::<bool>())));
+    let one = (any_size(), prop::option::of((0_usize..6, any::<bool>())));
     prop::collection::vec(one, 0..6).prop_map(|volumes| {
         let made = volumes.into_iter().enumerate().map(|(index, (size, claimed))| {
             let reference = claimed.map(|(claim, has_uid)| {
                 let uid = if has_uid { json!(format!("uid-claim-{claim}")) } else { json!(null) };
                 json!({"namespace": "ns", "name": format!("claim-{claim}"), "uid": uid})
             });
-            let spec = json!({"capacity": {"storage": format!("{size}Gi")}, "claimRef": reference});
+            let spec = json!({"capacity": {"storage": size}, "claimRef": reference});
             volume(&format!("volume-{index}"), &spec, &json!({}))
         });
         made.collect()

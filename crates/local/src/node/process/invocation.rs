@@ -10,6 +10,7 @@ use tokio::process::Command;
 use super::environment::expand;
 use super::images::Entrypoint;
 use super::signals::Group;
+use super::strays;
 
 /// What all commands of a container have in common.
 #[derive(Clone)]
@@ -76,8 +77,8 @@ impl Invocation {
     /// Runs a command to its end. It and all that it started are ended when nobody waits for it any more.
     pub(super) async fn run(&self, line: &[String]) -> Result<(), String> {
         let mut command = self.command(line)?;
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn();
-        let mut child = child.map_err(|error| error.to_string())?;
+        command.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        let mut child = strays::spawn(&mut command).map_err(|error| error.to_string())?;
         let group = Group::of(&child);
         let status = child.wait().await.map_err(|error| error.to_string())?;
         group.end_rest();

@@ -23,7 +23,7 @@
 //! shut down is never seen as a success.
 //!
 //! All that a container has started ends with it. Where `/proc` is, those are found as well that have left its group, by their
-//! `MAINSTAY_ROOT`; one that has taken the variable away is not.
+//! `MAINSTAY_ROOT`; where the node adopts orphans, also those that have taken the variable away (`strays.rs`).
 
 mod addresses;
 mod changes;
@@ -33,11 +33,13 @@ mod invocation;
 mod logs;
 mod prepare;
 mod probes;
+mod quarantine;
 mod record;
 mod refusals;
 mod signals;
 mod sources;
 mod state;
+mod strays;
 mod supervise;
 mod variables;
 mod volumes;
@@ -60,13 +62,15 @@ use tokio::task::AbortHandle;
 pub use self::environment::ApiAddress;
 pub use self::images::{Entrypoint, Images};
 pub use self::logs::endpoint::LogEndpoint;
+pub use self::strays::adopt_orphans;
 pub use self::variables::INHERITED;
 
 use self::logs::capture::{Progress, log_path};
 use self::record::{Layout, PodDirectory, ROOT, end_leftovers};
 use self::refusals::Identity;
-use self::signals::{Ending, end_group, end_strays};
+use self::signals::{Ending, end_group};
 use self::state::{PodState, Pods};
+use self::strays::{adopts, end_strays};
 use self::volumes::Files;
 use self::volumes::files::{write_file, write_files};
 use super::runtime::{CannotStart, Launch, Observed, PodId, Runtime};
@@ -143,7 +147,7 @@ impl Processes {
         }
         layout.sweep();
         let pods = Mutex::new(Pods::remembered(layout.remembered()));
-        Ok(Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             options,
             layout,
             client,
@@ -154,7 +158,12 @@ impl Processes {
             closing: AtomicBool::new(false),
             writing: Arc::default(),
             following: Mutex::new(None),
-        })))
+        });
+        #[cfg(unix)]
+        if adopts() {
+            shared.handle.spawn(strays::keep_reaping(Arc::downgrade(&shared)));
+        }
+        Ok(Self(shared))
     }
 
     /// Who is told of a pod whenever one of its containers has ended, or is ready, or no longer. In place of whoever was told before.
@@ -181,6 +190,12 @@ impl Processes {
     /// deleted: the cluster may have been restored from a copy that is older than they are.
     pub fn quarantine_volume(&self, name: &str) -> io::Result<std::path::PathBuf> {
         self.0.layout.quarantine(name)
+    }
+
+    /// Moves the files of a pod aside that the cluster does not know and of which nothing runs, and tells where to, if it has any.
+    pub fn quarantine_pod(&self, pod: &PodId) -> io::Result<Option<PathBuf>> {
+        self.0.pods().0.remove(pod);
+        self.0.layout.quarantine_pod(pod)
     }
 
     /// Removes the files of a persistent volume that is to be deleted.

@@ -9,7 +9,7 @@
 //!                             hosts                names and addresses
 //! DIR/volumes/NAME/                                persistent volumes
 //! DIR/retained/NAME                                that the volume's data stays when the volume goes
-//! DIR/quarantine/NAME/                             data of volumes that the cluster does not know
+//! DIR/quarantine/                                  data of volumes and pods that the cluster does not know
 //! ```
 
 use std::collections::BTreeMap;
@@ -23,11 +23,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::super::runtime::PodId;
-use super::signals::{Ending, Mark, end_group, end_process, with_variable};
+use super::signals::{Ending, Mark, end_group, end_process};
+use super::strays::{end_strays, with_variable};
 use super::volumes::files::{private_directory, write_file};
-
-/// How often data of one volume's name is set aside before somebody has to look.
-const QUARANTINED_MAX: u32 = 1000;
 
 /// The variable that names the directory that stands for a container's root. All that a container starts has it.
 pub(super) const ROOT: &str = "MAINSTAY_ROOT";
@@ -139,23 +137,6 @@ impl Layout {
         names.filter(|name| !self.0.join("retained").join(name).exists()).collect()
     }
 
-    /// Moves the data of a volume that the cluster does not know to where nobody uses it, and nobody deletes it.
-    pub(super) fn quarantine(&self, name: &str) -> io::Result<PathBuf> {
-        let (from, quarantine) = (self.volume(name)?, self.0.join("quarantine"));
-        private_directory(&quarantine)?;
-        // Data of the same name may be there from a start before.
-        for number in 0..QUARANTINED_MAX {
-            let to = quarantine.join(if number == 0 { name.to_owned() } else { format!("{name}.{number}") });
-            if fs::symlink_metadata(&to).is_err() {
-                return fs::rename(&from, &to).map(|()| to);
-            }
-        }
-        Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!("{} is full of {name}", quarantine.display()),
-        ))
-    }
-
     /// Writes down a pod and its address.
     pub(super) fn remember(&self, id: &PodId, address: Ipv4Addr) -> io::Result<()> {
         let record = PodRecord {
@@ -263,6 +244,8 @@ pub(super) async fn end_leftovers(layout: &Layout, grace: Duration) -> io::Resul
         end(Ending::Asked);
         wait_while(grace, any).await;
         end(Ending::Forced);
+        let pods = layout.pods();
+        let _ = tokio::task::spawn_blocking(move || end_strays(ROOT, &pods)).await;
         // Whoever does not end when killed waits for a disk that does not answer, and is not waited for.
         wait_while(PATIENCE, any).await;
     }
@@ -342,21 +325,6 @@ mod tests {
         for name in ["..", ".", "", "../pods", "/etc", "a/b"] {
             assert!(layout.volume(name).is_err(), "{name}");
         }
-    }
-
-    #[test]
-    fn data_of_an_unknown_volume_is_set_aside_each_time() {
-        let directory = tempfile::tempdir().unwrap();
-        let layout = Layout(directory.path().to_owned());
-        for (text, expected) in [("one", "quarantine/pv"), ("two", "quarantine/pv.1")] {
-            let volume = layout.volume("pv").unwrap();
-            fs::create_dir_all(&volume).unwrap();
-            fs::write(volume.join("data"), text).unwrap();
-            assert_eq!(layout.quarantine("pv").unwrap(), directory.path().join(expected));
-            assert_eq!(fs::read_to_string(directory.path().join(expected).join("data")).unwrap(), text);
-            assert!(!volume.exists());
-        }
-        assert!(layout.quarantine("pv").is_err() && layout.quarantine("../pods").is_err());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Processes from outside: signals to them and to their groups, and how one is known again.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
+
+use super::strays::waited_for;
 
 /// A process, such that another one of the same number is not taken for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,13 +37,20 @@ fn boot() -> Option<String> {
 }
 
 /// What the system says of a process.
-#[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    ended: bool,
-    started: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stat {
+    /// Whether it only waits for its parent to read its exit status.
+    pub(super) ended: bool,
+    /// The number of its parent.
+    pub(super) parent: u32,
+    /// The number of its session.
+    pub(super) session: u32,
+    /// When it began, in ticks since the machine did.
+    pub(super) started: u64,
 }
 
-fn stat(pid: u32) -> Option<Stat> {
+/// The process of this number, if there is one.
+pub(super) fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
@@ -51,23 +58,13 @@ fn stat(pid: u32) -> Option<Stat> {
 fn parse_stat(text: &str) -> Option<Stat> {
     let (_, fields) = text.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
-    Some(Stat { ended: matches!(*fields.first()?, "Z" | "X"), started: fields.get(19)?.parse().ok()? })
-}
-
-/// The processes that were started with a variable that is this path, or one below it.
-pub(super) fn with_variable(name: &str, path: &Path) -> Vec<u32> {
-    let wanted = format!("{name}={}", path.display()).into_bytes();
-    let below =
-        |variable: &[u8]| variable.strip_prefix(&*wanted).is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let has_it = |pid: &u32| {
-        // Those of other users cannot be read, and are not ours.
-        let variables = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        variables.split(|byte| *byte == 0).any(below)
-    };
-    let alive = |pid: &u32| stat(*pid).is_some_and(|stat| !stat.ended);
-    numbers.filter(|pid| *pid != std::process::id()).filter(has_it).filter(alive).collect()
+    Some(Stat {
+        ended: matches!(*fields.first()?, "Z" | "X"),
+        parent: fields.get(1)?.parse().ok()?,
+        // Negative for none.
+        session: fields.get(3)?.parse().unwrap_or_default(),
+        started: fields.get(19)?.parse().ok()?,
+    })
 }
 
 /// How a process is asked or made to end.
@@ -77,6 +74,8 @@ pub(super) enum Ending {
     Asked,
     /// At once.
     Forced,
+    /// Not yet, but it does nothing more until it is ended.
+    Frozen,
 }
 
 #[cfg(unix)]
@@ -85,12 +84,13 @@ impl Ending {
         match self {
             Self::Asked => rustix::process::Signal::TERM,
             Self::Forced => rustix::process::Signal::KILL,
+            Self::Frozen => rustix::process::Signal::STOP,
         }
     }
 }
 
 #[cfg(unix)]
-fn pid(number: u32) -> Option<rustix::process::Pid> {
+pub(super) fn pid(number: u32) -> Option<rustix::process::Pid> {
     rustix::process::Pid::from_raw(i32::try_from(number).ok()?)
 }
 
@@ -124,22 +124,6 @@ pub(super) fn end_rest(number: u32) {
     }
 }
 
-/// Ends all processes that have a variable, wherever they have gone. They may start others while they are looked for, so it is looked
-/// until none is found, and no more often than `LOOKS`: one that does not end when killed waits for a disk.
-pub(super) fn end_strays(name: &str, path: &Path) {
-    for _ in 0..LOOKS {
-        let strays = with_variable(name, path);
-        if strays.is_empty() {
-            return;
-        }
-        for stray in strays {
-            end_process(stray, Ending::Forced);
-        }
-    }
-}
-
-const LOOKS: u32 = 5;
-
 /// A group of processes that ends with this value.
 pub(super) struct Group(Option<u32>);
 
@@ -152,6 +136,7 @@ impl Group {
     /// Ends what the first process has left behind when it ended by itself.
     pub(super) fn end_rest(mut self) {
         if let Some(number) = self.0.take() {
+            waited_for(number);
             end_rest(number);
         }
     }
@@ -160,6 +145,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(number) = self.0 {
+            waited_for(number);
             end_group(number, Ending::Forced);
         }
     }
@@ -171,9 +157,10 @@ mod tests {
 
     #[test]
     fn state_and_start_are_read_whatever_the_name() {
-        let rest = "1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 77 1000 10";
-        assert_eq!(parse_stat(&format!("12 (a) R b) S {rest}")), Some(Stat { ended: false, started: 77 }));
-        assert_eq!(parse_stat(&format!("12 (x) Z {rest}")), Some(Stat { ended: true, started: 77 }));
+        let rest = "5 6 7 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 77 1000 10";
+        let expected = Stat { ended: false, parent: 5, session: 7, started: 77 };
+        assert_eq!(parse_stat(&format!("12 (a) R b) S {rest}")), Some(expected));
+        assert_eq!(parse_stat(&format!("12 (x) Z {rest}")), Some(Stat { ended: true, ..expected }));
         assert_eq!(parse_stat("12 (x) S 1"), None);
     }
 

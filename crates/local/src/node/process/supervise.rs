@@ -18,8 +18,9 @@ use super::logs::line::Stream;
 use super::prepare::{Prepared, cannot_run};
 use super::probes::{Finding, Patient};
 use super::record::{Exit, ROOT, Record};
-use super::signals::{Ending, Mark, end_group, end_rest, end_strays};
+use super::signals::{Ending, Mark, end_group, end_rest};
 use super::state::{Attempt, Running, Stop};
+use super::strays::{self, end_strays, waited_for};
 
 /// A process that was started, and all that its supervisor needs.
 struct Supervised {
@@ -63,13 +64,14 @@ pub(super) fn spawn(shared: &Arc<Shared>, launch: Launch, prepared: Prepared) ->
     if pod.containers.get(&launch.container).is_some_and(|known| known.number >= launch.attempt) {
         return Ok(());
     }
-    let mut child = command.spawn().map_err(|error| fail(&about, &error))?;
+    let mut child = strays::spawn(&mut command).map_err(|error| fail(&about, &error))?;
     let pid = child.id().unwrap_or_default();
     let since = Timestamp::now();
     let record = Record { attempt: launch.attempt, since, process: Some(Mark::of(pid)), exit: None };
     if let Err(error) = directory.record(&launch.container, &record) {
         end_group(pid, Ending::Forced);
         let _ = child.start_kill();
+        waited_for(pid);
         return Err(fail("cannot write down the process", &error));
     }
     let (stop_now, stop) = watch::channel(None);
@@ -99,10 +101,13 @@ impl Supervised {
         let health = self.watch_health();
         let status = self.wait(&health).await;
         health.abort();
+        waited_for(self.pid);
         end_rest(self.pid);
-        // Before its end is told: the next attempt has the same root.
-        let root = self.patient.invocation.root.clone();
-        let _ = tokio::task::spawn_blocking(move || end_strays(ROOT, &root)).await;
+        // Before its end is told: the next attempt has the same root. When the node ends, it looks for those of all containers at once.
+        if self.shared.upgrade().is_some_and(|shared| !shared.is_closing()) {
+            let root = self.patient.invocation.root.clone();
+            let _ = tokio::task::spawn_blocking(move || end_strays(ROOT, &root)).await;
+        }
         for mut copy in copies {
             // Somebody outside the group may hold the other end: what it prints is no longer the container's.
             if timeout(LAST_WORDS, &mut copy).await.is_err() {

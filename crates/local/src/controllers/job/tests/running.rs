@@ -157,8 +157,10 @@ fn new_pods_carry_the_finalizer_and_have_names_of_their_own_job() {
     let mut job: Job = serde_json::from_value(world.job.clone()).unwrap();
     let new = [super::super::manage::NewPod { index: Some(2), failures: Some((1, 1)) }];
     let names = |uid: &str| crate::controllers::names::Names::new(uid, 0, []);
-    let make = |job: &Job, new: &[_], taken| {
-        super::super::make::new_pods(job, new, &names(job.metadata.uid.as_deref().unwrap()), taken)
+    let make = |job: &Job, new: &[_], taken: &std::collections::BTreeSet<String>| {
+        super::super::make::new_pods(job, new, &names(job.metadata.uid.as_deref().unwrap()), |name| {
+            taken.contains(name)
+        })
     };
     let none = std::collections::BTreeSet::new();
     let pods = make(&job, &new, &none);

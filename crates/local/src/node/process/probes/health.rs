@@ -92,13 +92,32 @@ mod tests {
         assert_eq!((of.successes, of.failures), (1, 3));
     }
 
+    fn threshold() -> impl Strategy<Value = i32> {
+        prop_oneof![1..4, Just(0), Just(-1), Just(i32::MIN), Just(i32::MAX)]
+    }
+
     proptest! {
         #[test]
-        fn verdict_is_what_the_last_answers_all_say(answers in "[+-]{1,30}", successes in 1..4_i32, failures in 1..4_i32) {
+        fn times_of_any_size_are_lengths(given: Option<i32>, last in threshold()) {
+            for seconds in [given, Some(last)] {
+                let probe = Probe {
+                    initial_delay_seconds: seconds,
+                    period_seconds: seconds,
+                    timeout_seconds: seconds,
+                    ..Probe::default()
+                };
+                let of = Schedule::of(&probe);
+                prop_assert!(of.period >= Duration::from_secs(1) && of.timeout >= Duration::from_secs(1));
+            }
+        }
+
+        #[test]
+        fn verdict_is_what_the_last_answers_all_say(answers in "[+-]{1,30}", successes in threshold(), failures in threshold()) {
             let shown = verdicts(&schedule(successes, failures), &answers);
             for (end, verdict) in shown.chars().enumerate() {
                 let last = answers.as_bytes()[end];
-                let enough = usize::try_from(if last == b'+' { successes } else { failures }).unwrap();
+                let (given, default) = if last == b'+' { (successes, 1) } else { (failures, 3) };
+                let enough = usize::try_from(given).ok().filter(|given| *given > 0).unwrap_or(default);
                 let run = answers.as_bytes()[..=end].iter().rev().take_while(|answer| **answer == last).count();
                 prop_assert_eq!(verdict, if run >= enough { char::from(last) } else { '.' });
             }

@@ -41,6 +41,11 @@ pub(crate) fn write_files(directory: &Path, files: &Files) -> io::Result<bool> {
     Ok(true)
 }
 
+/// Whether a volume's directory was filled by [`write_files`], and not by a container.
+pub(crate) fn is_made_of_objects(directory: &Path) -> bool {
+    fs::read_link(directory.join(DATA)).is_ok_and(|version| version.to_string_lossy().starts_with(".."))
+}
+
 /// Writes a version beside the others, and makes it the one that is seen. After an error, the last one still is.
 fn write_version(directory: &Path, new: &Path, files: &Files) -> io::Result<()> {
     let whole = directory.join(new);
