@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::body::uid_of;
-use super::{Api, Failure, applied, parse, tell};
-use crate::cache::{Caches, Change, Object};
+use super::{Api, Failure, Heard, applied, parse, tell};
+use crate::cache::{Caches, Object};
 use crate::diff::{APPLIED, Ownership, Rules};
 use crate::kind::Kind;
 use crate::plan::{Memory, Reason, Step};
@@ -16,7 +16,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) api: &'a Api,
     pub(crate) caches: &'a Caches,
     /// Told of every change that a read brought: the watch will not tell of it again, and somebody else made it.
-    pub(crate) found: &'a (dyn Fn(&Kind, &Change) + Sync),
+    pub(crate) found: &'a Heard<'a>,
 }
 
 impl Reader<'_> {

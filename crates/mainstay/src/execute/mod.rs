@@ -19,7 +19,7 @@ use body::{read_values, render_body};
 
 use crate::cache::{Caches, Change, Object, OwnWrite, Unreadable};
 use crate::diff::{APPLIED, Learned, Rules};
-use crate::kind::Kind;
+use crate::kind::{Key, Kind};
 use crate::plan::{Action, Body, Memory, Reason, Refusal, Step};
 use crate::replicas::Turn;
 
@@ -40,6 +40,9 @@ pub(crate) enum Outcome {
     Failed(Failure),
 }
 
+/// Somebody who learns of changes.
+pub(crate) type Heard<'a> = dyn Fn(&Kind, &Change) + Sync + 'a;
+
 /// What steps of one parent need.
 pub(crate) struct Executor<'a> {
     pub(crate) api: &'a Api,
@@ -47,9 +50,9 @@ pub(crate) struct Executor<'a> {
     pub(crate) turn: &'a Turn,
     pub(crate) parent: &'a Object,
     /// Told of every change that a write brought.
-    pub(crate) wrote: &'a (dyn Fn(&Kind, &Change) + Sync),
+    pub(crate) wrote: &'a Heard<'a>,
     /// Told of every change that a read brought: the watch will not tell of it again, and somebody else made it.
-    pub(crate) found: &'a (dyn Fn(&Kind, &Change) + Sync),
+    pub(crate) found: &'a Heard<'a>,
 }
 
 impl Executor<'_> {
@@ -176,22 +179,32 @@ impl Executor<'_> {
         self.reader().take_in(kind, answer);
     }
 
-    /// Puts the cache right about an object.
+    /// Reads the object of a step from the server into the cache.
     async fn refresh(&self, step: &Step) -> Outcome {
-        let (kind, key) = (&step.object.kind, &step.object.key);
-        match self.api.get(kind, key).await {
-            Ok(answer) => {
-                self.take_in(kind, &answer);
-                Outcome::Outdated
-            }
-            Err(Failure::NotFound) => {
-                if let Some(object) = self.known(step) {
-                    tell(self.found, kind, Ok(self.caches.begin_write(kind, key).gone(&object)));
-                }
-                Outcome::Outdated
-            }
+        let known = self.known(step);
+        match self.refresh_object(&step.object.kind, &step.object.key, known.as_deref()).await {
+            Ok(()) => Outcome::Outdated,
             Err(failure) => Outcome::Failed(failure),
         }
+    }
+
+    /// Reads the parent from the server into the cache.
+    pub(crate) async fn refresh_parent(&self) -> Result<(), Failure> {
+        let parent = self.parent;
+        self.refresh_object(parent.kind(), parent.key(), Some(parent)).await
+    }
+
+    async fn refresh_object(&self, kind: &Kind, key: &Key, known: Option<&Object>) -> Result<(), Failure> {
+        match self.api.get(kind, key).await {
+            Ok(answer) => self.take_in(kind, &answer),
+            Err(Failure::NotFound) => {
+                if let Some(known) = known {
+                    tell(self.found, kind, Ok(self.caches.begin_write(kind, key).gone(known)));
+                }
+            }
+            Err(failure) => return Err(failure),
+        }
+        Ok(())
     }
 }
 
@@ -224,7 +237,7 @@ impl Memory {
     }
 }
 
-fn tell(whom: &(dyn Fn(&Kind, &Change) + Sync), kind: &Kind, change: Result<Change, Unreadable>) {
+fn tell(whom: &Heard<'_>, kind: &Kind, change: Result<Change, Unreadable>) {
     match change {
         Ok(change) => whom(kind, &change),
         // The watch will bring it in a form that can be read, or say the same.

@@ -1,7 +1,7 @@
 //! The course of one sync: call the handler, then act on its answer or on its error.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -27,6 +27,8 @@ pub(super) struct Course<'a> {
     pub(super) knowledge: &'a Knowledge,
     pub(super) id: ParentId,
     pub(super) request: SyncRequest,
+    /// The parent as the decision saw it, with what this sync wrote to it since.
+    pub(super) parent: Mutex<Arc<Object>>,
     pub(super) turn: Turn,
     pub(super) triggers: Vec<String>,
     /// No step begins after this.

@@ -10,6 +10,7 @@ mod active;
 mod budget;
 mod call;
 mod carry_out;
+mod confirm;
 mod course;
 mod dependencies;
 mod documents;

@@ -1,7 +1,7 @@
 //! From a turn in the queue to a course: is there still a parent, is it ours, and what does its handler get to see?
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -59,7 +59,7 @@ impl Runner {
         if triggers.is_empty() {
             triggers.push(Trigger::Time.to_string());
         }
-        let request = self.request(&active, parent);
+        let request = self.request(&active, Arc::clone(&parent));
         let deadline = later(Instant::now(), active.controller.options.deadline);
         let course = Course {
             runner: self,
@@ -67,6 +67,7 @@ impl Runner {
             knowledge: &knowledge,
             id,
             request,
+            parent: Mutex::new(parent),
             turn,
             triggers,
             deadline,
