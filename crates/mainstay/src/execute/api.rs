@@ -188,8 +188,6 @@ const IMMUTABLE: [&str; 9] = [
     // Job, Deployment, Secret, ConfigMap, PersistentVolume and its claim, and most others.
     "is immutable",
     "are immutable",
-    // StatefulSet and StorageClass: `updates to … are forbidden`.
-    "updates to",
     // Service, its clusterIP above all.
     "may not change once set",
     "can not be unset",
@@ -199,12 +197,16 @@ const IMMUTABLE: [&str; 9] = [
     "pod updates may not change fields",
     // PriorityClass.
     "may not be changed in an update",
-    // Containers of a Pod.
+    // Containers of a Pod, and its tolerations.
     "pod updates may not add or remove containers",
+    "existing toleration can not be modified",
 ];
 
 fn is_immutable(message: &str) -> bool {
-    IMMUTABLE.iter().any(|wording| message.contains(wording))
+    // StatefulSet and StorageClass name the fields between the two.
+    let is_forbidden =
+        || message.split_once("updates to").is_some_and(|(_, rest)| rest.contains("are forbidden"));
+    IMMUTABLE.iter().any(|wording| message.contains(wording)) || is_forbidden()
 }
 
 /// An error with its sources, in one line.
@@ -221,4 +223,30 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         source = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn immutability_is_known_by_its_wording() {
+        for message in [
+            "spec.selector: Invalid value: {}: field is immutable",
+            "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+             'updateStrategy', 'revisionHistoryLimit' and 'minReadySeconds' are forbidden",
+            "parameters: Forbidden: updates to parameters are forbidden.",
+            "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds",
+            "spec.clusterIPs[0]: Invalid value: [\"None\"]: may not change once set",
+        ] {
+            assert!(is_immutable(message), "{message}");
+        }
+        for message in [
+            "admission webhook \"w\" denied the request: updates to this cluster are frozen until Monday",
+            "updates to production need an approval",
+            "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+        ] {
+            assert!(!is_immutable(message), "{message}");
+        }
+    }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub(crate) use api::{Api, Call, Failure, chain};
 
-pub(crate) use doubt::Reader;
+pub(crate) use doubt::{Doubt, Reader};
 
 use body::{read_values, render_body};
 
@@ -79,8 +79,11 @@ impl Executor<'_> {
     ) -> Result<Option<Outcome>, Failure> {
         match step.reason {
             Reason::Drifted | Reason::MustBeRecreated => {
-                let rewritten = self.reader().is_rewritten(step, rules, memory).await?;
-                Ok(rewritten.then_some(Outcome::NotNeeded))
+                Ok(match self.reader().resolve(step, rules, memory).await? {
+                    Doubt::Rewritten => Some(Outcome::NotNeeded),
+                    Doubt::Outdated => Some(Outcome::Outdated),
+                    Doubt::Needed => None,
+                })
             }
             // The cache may not know yet that the parent is going, or is another one of the same name.
             Reason::Adopted | Reason::ReferenceLost => {

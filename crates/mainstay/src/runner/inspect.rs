@@ -13,7 +13,7 @@ use super::course::Answer;
 use super::lookup::describe;
 use super::{Active, Knowledge, Runner, lock};
 use crate::cache::{KindState, Object, Selector, Watch};
-use crate::execute::Reader;
+use crate::execute::{Doubt, Reader};
 use crate::handler::SyncRequest;
 use crate::kind::{Key, Kind, ObjectRef};
 use crate::metrics::Reading;
@@ -127,7 +127,7 @@ impl Runner {
         for step in &plan.steps {
             let rules = knowledge.rules(&step.object.kind);
             // Who cannot ask is left with the step: at worst it is one too many.
-            learned |= reader.is_rewritten(step, rules, memory).await.unwrap_or(false);
+            learned |= reader.resolve(step, rules, memory).await == Ok(Doubt::Rewritten);
         }
         learned
     }

@@ -1,10 +1,13 @@
 //! What an operator does whose view of the cluster is behind: it destroys nothing on an old decision.
 
+use k8s_openapi::api::apps::v1::Deployment;
+use mainstay::Kind;
 use mainstay_testkit::for_each_cluster;
 use serde_json::json;
 
+use crate::operator::children::rewritten;
 use crate::operator::fixtures::{maps, maps_of, shops, until, until_gone};
-use crate::operator::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
+use crate::operator::kinds::{config_map, config_maps, define_shop, obedient, shop, shop_kind};
 use crate::operator::seam::Seam;
 
 #[tokio::test]
@@ -61,6 +64,30 @@ async fn a_parent_that_cannot_be_read_keeps_its_children() {
         test.patch(&shop_kind(), "paint", maps(json!({"c": {"key": "1"}}))).await;
         test.settle().await;
         assert!(!test.exists(&config_maps(), "a").await && !test.exists(&config_maps(), "b").await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_change_by_somebody_is_not_taken_for_what_the_server_rewrote() {
+    for_each_cluster(async |cluster| {
+        define_shop(&cluster).await;
+        let seam = Seam::new(&cluster);
+        let (deployments, children) = (Kind::of::<Deployment>(), &rewritten()[..1]);
+        let test = seam.stepping(&cluster, "shops", obedient([deployments.clone()]));
+        test.create(shop("paint", json!({"children": children}))).await;
+        test.settle().await;
+        drop(test);
+        // After a restart the operator asks why the child differs. A moment before, somebody changes it.
+        let (changed, kind) = (cluster.clone(), deployments.clone());
+        seam.before("GET /deployments/web", async move {
+            changed.patch(&kind, "web", json!({"spec": {"replicas": 2}})).await;
+        });
+        let test = seam.stepping(&cluster, "shops", obedient([deployments.clone()]));
+        test.settle().await;
+        assert!(!seam.requests("GET /deployments/web").is_empty());
+        assert_eq!(test.get(&deployments, "web").await.unwrap()["spec"]["replicas"], 0);
+        test.assert_settled().await;
     })
     .await;
 }
