@@ -198,9 +198,10 @@ impl fmt::Display for Waiting {
                 }
             }
             Self::Loop { what } => f.write_str(what),
-            Self::Contended { object, attempts } => write!(
+            // Without the count, which would be news each time: a status that says it would be written without end.
+            Self::Contended { object, .. } => write!(
                 f,
-                "{object} could not be written {attempts} times in a row: somebody else changed it each time, or it exists and is \
+                "{object} could not be written several times in a row: somebody else changed it each time, or it exists and is \
                  out of this operator's sight"
             ),
             Self::NoStatusSubresource => {
