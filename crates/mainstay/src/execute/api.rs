@@ -26,6 +26,10 @@ pub(crate) struct Api {
     pub(crate) timeout: Duration,
 }
 
+/// How a server begins to say that it was sent a field that the schema does not have, or a value of another type.
+const NO_TYPED_PATCH: &str = "failed to create typed patch object";
+const NO_STATUS: &str = "the kind has no status subresource any more";
+
 /// What came of a request that did not do what it was sent for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
@@ -48,6 +52,20 @@ impl Failure {
     pub(crate) fn too_late() -> Self {
         let message = "the sync took longer than its deadline; the rest is left to the next one".into();
         Self::Unavailable { message, retry_after: None }
+    }
+
+    /// An object is there, and its kind has no status subresource.
+    pub(crate) fn no_status() -> Self {
+        Self::Unavailable { message: NO_STATUS.into(), retry_after: None }
+    }
+
+    /// Whether the kind may no longer be as its schema said when it was read.
+    pub(crate) fn hints_at_schema(&self) -> bool {
+        match self {
+            Self::Refused { message, .. } => message.starts_with(NO_TYPED_PATCH),
+            Self::Unavailable { message, .. } => message == NO_STATUS,
+            _ => false,
+        }
     }
 
     /// Something outside of the cluster went wrong.
@@ -167,7 +185,7 @@ fn judge(code: StatusCode, retry_after: Option<Duration>, body: Bytes) -> Result
         }
         // A field that the schema does not have, or a value of another type. The server calls that its own error, but it
         // is ours, and no trying again mends it.
-        StatusCode::INTERNAL_SERVER_ERROR if message.starts_with("failed to create typed patch object") => {
+        StatusCode::INTERNAL_SERVER_ERROR if message.starts_with(NO_TYPED_PATCH) => {
             Failure::Refused { message, immutable: false }
         }
         _ => Failure::Unavailable { message, retry_after },

@@ -4,7 +4,9 @@
 mod api;
 mod body;
 mod doubt;
+mod narrow;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -20,7 +22,7 @@ use body::{read_values, render_body};
 use crate::cache::{Caches, Change, Object, OwnWrite, Unreadable};
 use crate::diff::{APPLIED, Learned, Rules};
 use crate::kind::{Key, Kind};
-use crate::plan::{Action, Body, Memory, Reason, Refusal, Step};
+use crate::plan::{Action, Body, Memory, Precondition, Reason, Refusal, Step};
 use crate::replicas::Turn;
 
 const APPLY: &str = "application/apply-patch+yaml";
@@ -43,6 +45,14 @@ pub(crate) enum Outcome {
 /// Somebody who learns of changes.
 pub(crate) type Heard<'a> = dyn Fn(&Kind, &Change) + Sync + 'a;
 
+/// What a look before a step came to.
+enum Checked<'a> {
+    /// The step may be taken, in this form.
+    Go(Cow<'a, Step>),
+    /// It is not taken.
+    Ended(Outcome),
+}
+
 /// What steps of one parent need.
 pub(crate) struct Executor<'a> {
     pub(crate) api: &'a Api,
@@ -58,11 +68,12 @@ pub(crate) struct Executor<'a> {
 impl Executor<'_> {
     /// Does a step. What it teaches is put into `memory`.
     pub(crate) async fn execute_step(&self, step: &Step, rules: &Rules, memory: &mut Memory) -> Outcome {
-        match self.check(step, rules, memory).await {
-            Ok(None) => {}
-            Ok(Some(outcome)) => return outcome,
+        let step = match self.check(step, rules, memory).await {
+            Ok(Checked::Go(step)) => step,
+            Ok(Checked::Ended(outcome)) => return outcome,
             Err(failure) => return self.after_failure(step, failure, memory).await,
-        }
+        };
+        let step = &*step;
         let write = self.caches.begin_write(&step.object.kind, &step.object.key);
         match self.api.send(self.call(step)).await {
             Ok(answer) => self.after_success(step, write, &answer, rules, memory),
@@ -71,18 +82,19 @@ impl Executor<'_> {
     }
 
     /// What must be read before a step may be taken.
-    async fn check(
+    async fn check<'s>(
         &self,
-        step: &Step,
+        step: &'s Step,
         rules: &Rules,
         memory: &mut Memory,
-    ) -> Result<Option<Outcome>, Failure> {
+    ) -> Result<Checked<'s>, Failure> {
+        let go = Checked::Go(Cow::Borrowed(step));
         match step.reason {
             Reason::Drifted | Reason::MustBeRecreated => {
                 Ok(match self.reader().resolve(step, rules, memory).await? {
-                    Doubt::Rewritten => Some(Outcome::NotNeeded),
-                    Doubt::Outdated => Some(Outcome::Outdated),
-                    Doubt::Needed => None,
+                    Doubt::Rewritten => Checked::Ended(Outcome::NotNeeded),
+                    Doubt::Outdated => Checked::Ended(Outcome::Outdated),
+                    Doubt::Needed => go,
                 })
             }
             // The cache may not know yet that the parent is going, or is another one of the same name.
@@ -91,13 +103,41 @@ impl Executor<'_> {
                 let live: Value = parse(&answer);
                 let metadata = &live["metadata"];
                 if metadata["uid"] == self.parent.uid() && metadata.get("deletionTimestamp").is_none() {
-                    return Ok(None);
+                    return Ok(go);
                 }
                 self.take_in(self.parent.kind(), &answer);
-                Ok(Some(Outcome::Outdated))
+                Ok(Checked::Ended(Outcome::Outdated))
             }
-            _ => Ok(None),
+            _ => match &step.body.only_condition {
+                Some(type_) => self.narrow(step, type_, rules).await,
+                None => Ok(go),
+            },
         }
+    }
+
+    /// The step with a status that names only what this operator applied. Who owns what is not in the cache.
+    async fn narrow<'s>(&self, step: &'s Step, type_: &str, rules: &Rules) -> Result<Checked<'s>, Failure> {
+        let answer = self.api.get(&step.object.kind, &step.object.key).await?;
+        let live = parse(&answer);
+        let Precondition::Unchanged { uid, resource_version } = &step.body.precondition else {
+            return Ok(Checked::Go(Cow::Borrowed(step)));
+        };
+        let metadata = &live["metadata"];
+        if metadata["uid"] != **uid || metadata["resourceVersion"] != **resource_version {
+            self.take_in(&step.object.kind, &answer);
+            return Ok(Checked::Ended(Outcome::Outdated));
+        }
+        let mut step = step.clone();
+        let status = narrow::narrow(&step.body.value["status"], &live, &self.api.manager, rules, type_);
+        if let Value::Object(body) = &mut step.body.value {
+            // A status without fields is not named: see the plan.
+            if status.as_object().is_some_and(|fields| !fields.is_empty()) {
+                body.insert("status".into(), status);
+            } else {
+                body.remove("status");
+            }
+        }
+        Ok(Checked::Go(Cow::Owned(step)))
     }
 
     fn reader(&self) -> Reader<'_> {
@@ -163,6 +203,10 @@ impl Executor<'_> {
 
     async fn after_failure(&self, step: &Step, failure: Failure, memory: &mut Memory) -> Outcome {
         match failure {
+            Failure::NotFound if step.action == Action::WriteStatus => match self.refresh(step).await {
+                Outcome::Outdated if self.known(step).is_some() => Outcome::Failed(Failure::no_status()),
+                outcome => outcome,
+            },
             Failure::Conflict | Failure::NotFound => self.refresh(step).await,
             Failure::Refused { message, immutable } => {
                 let hash = applied(&step.body).unwrap_or_default().to_owned();

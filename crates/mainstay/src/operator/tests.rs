@@ -1,6 +1,8 @@
 //! What can only be brought about from inside of an operator: a loop that is stuck, a watch that has gone stale.
 
 mod contended;
+mod schemas;
+mod terminal;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -226,6 +226,11 @@ impl Course<'_> {
             }
             StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
         }
+        if let StepOutcome::Failed(failure) = outcome
+            && failure.hints_at_schema()
+        {
+            self.active.look_soon();
+        }
     }
 
     /// Tells of problems in the parent's condition and as events. Takes the handler's status, and the annotations that go with it.
