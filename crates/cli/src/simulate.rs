@@ -18,6 +18,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use mainstay_testkit::simulation::{Check, Family, Faults, Report, Trace};
 use progress::Bar;
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -32,14 +33,20 @@ pub(crate) struct Options {
     /// Only these kinds of faults, each alone and combined.
     #[arg(long, value_name = "FAULTS", value_delimiter = ',', value_parser = family())]
     only: Vec<Family>,
+    /// The first seed; the others follow it. `random` picks one, and it is printed.
+    #[arg(long, value_name = "N|random", default_value = "1", value_parser = first_seed)]
+    first_seed: u64,
+    /// Only worlds in which several things go wrong at once, not each fault alone.
+    #[arg(long, conflicts_with = "only")]
+    combined: bool,
     /// Only these faults, in one world: "crash after write 7, cut before event 9".
-    #[arg(long, value_name = "FAULTS", conflicts_with_all = ["seeds", "only"])]
+    #[arg(long, value_name = "FAULTS", conflicts_with_all = ["seeds", "first_seed", "combined", "only"])]
     replay: Option<Faults>,
     /// The seed of the world to replay.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "replay")]
     seed: u64,
     /// Print everything that happens in one world: the one to replay, or the one without faults.
-    #[arg(long, conflicts_with_all = ["seeds", "only"])]
+    #[arg(long, conflicts_with_all = ["seeds", "first_seed", "combined", "only"])]
     trace: bool,
     /// On so many threads [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -47,6 +54,16 @@ pub(crate) struct Options {
     /// How to print what came of it.
     #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = Format::of(REPORTS))]
     output: Format,
+}
+
+/// Random seeds are this small, so that people can copy them.
+const RANDOM_SEED_MAX: u64 = 1_000_000_000;
+
+fn first_seed(text: &str) -> Result<u64, String> {
+    match text {
+        "random" => Ok(RandomState::new().hash_one("seed") % RANDOM_SEED_MAX + 1),
+        number => number.parse().map_err(|_| "it is neither a number nor `random`".to_owned()),
+    }
 }
 
 fn family() -> impl clap::builder::TypedValueParser<Value = Family> {
@@ -66,6 +83,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     };
     let system = systems::find(name, "simulate")?;
     let check = prepare(system.check()?, options);
+    let seeds = render::Seeds { first: options.first_seed, count: options.seeds };
+    if options.first_seed != 1 {
+        say(&render::seeds(system.name, seeds));
+    }
     let trace = if options.trace { check.trace() } else { Trace::default() };
     let report = simulate(check, system.name);
     print(&match options.output {
@@ -75,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         _ => render::table(&report),
     })?;
     say(&render::speed(&report));
-    say(&render::next(&report, system.name, options.replay.is_some() && options.trace));
+    say(&render::next(&report, system.name, seeds, options.replay.is_some() && options.trace));
     Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -90,9 +111,13 @@ fn prepare(mut check: Check, options: &Options) -> Check {
     if options.trace {
         return check;
     }
+    let check = check.seeds(options.seeds).first_seed(options.first_seed);
+    if options.combined {
+        return check;
+    }
     let families: BTreeSet<Family> =
         if options.only.is_empty() { Family::ALL.into() } else { options.only.iter().copied().collect() };
-    families.into_iter().fold(check, Check::every).seeds(options.seeds)
+    families.into_iter().fold(check, Check::every)
 }
 
 fn simulate(check: Check, system: &str) -> Report {

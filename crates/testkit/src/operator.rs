@@ -100,16 +100,30 @@ impl OperatorTest {
         self.stepper.settle().await.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Syncs every parent once more.
+    /// Syncs every parent once more, also those that failed and wait.
     ///
     /// # Panics
-    /// When that writes anything.
+    /// When that writes anything, or fails.
     pub async fn assert_settled(&self) {
+        self.check_settled(|_| false).await;
+    }
+
+    /// The same where parents are in trouble on purpose: a sync may fail, if its error contains this text.
+    ///
+    /// # Panics
+    /// When that writes anything, or fails with another error.
+    pub async fn assert_settled_despite(&self, error: &str) {
+        self.check_settled(|found| found.contains(error)).await;
+    }
+
+    async fn check_settled(&self, is_expected: impl Fn(&str) -> bool) {
         self.settle().await;
         self.stepper.wake_all();
         for step in self.settle().await {
-            if let Some(sync) = &step.sync {
-                assert!(step.writes() == 0, "a second sync of {} wrote: {}", step.key, sync.plan);
+            let Some(sync) = &step.sync else { continue };
+            assert!(step.writes() == 0, "a second sync of {} wrote: {}", step.key, sync.plan);
+            if let Some(error) = sync.error.as_deref().filter(|error| !is_expected(error)) {
+                panic!("a second sync of {} failed: {error}", step.key);
             }
         }
     }

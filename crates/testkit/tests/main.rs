@@ -1,3 +1,4 @@
 //! What a test gets from this crate.
 
 mod cluster;
+mod operator;

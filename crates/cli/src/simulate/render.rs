@@ -80,13 +80,34 @@ pub(super) fn per_second(worlds: usize, took: Duration) -> u128 {
     worlds as u128 * 1000 / took.as_millis().max(1)
 }
 
+/// The seeds of combined faults.
+#[derive(Clone, Copy)]
+pub(super) struct Seeds {
+    pub(super) first: u64,
+    pub(super) count: u64,
+}
+
+impl Seeds {
+    fn end(self) -> u64 {
+        self.first.wrapping_add(self.count)
+    }
+}
+
+/// Which seeds are tried.
+pub(super) fn seeds(system: &str, seeds: Seeds) -> String {
+    format!("{system}: seeds {} to {}\n", seeds.first, seeds.end().wrapping_sub(1))
+}
+
 /// What is useful next.
-pub(super) fn next(report: &Report, system: &str, is_traced: bool) -> String {
+pub(super) fn next(report: &Report, system: &str, seeds: Seeds, is_traced: bool) -> String {
     let Some(failure) = report.failures.first() else {
-        return if report.worlds() == 1 {
-            format!("next: mainstay simulate {system}\n")
-        } else {
-            String::new()
+        return match seeds {
+            _ if report.worlds() == 1 => format!("next: mainstay simulate {system}\n"),
+            // Somebody who chose where to begin goes on where this ended.
+            Seeds { first, count } if first != 1 => {
+                format!("next: mainstay simulate {system} --seeds {count} --first-seed {}\n", seeds.end())
+            }
+            _ => String::new(),
         };
     };
     match replay(failure, system) {

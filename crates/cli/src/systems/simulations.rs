@@ -102,7 +102,7 @@ pub(super) fn networks_check() -> Check {
         .patch(&network, "lab", json!({"spec": {"networkType": "test", "ttlSeconds": 864_000}}))
         .patch(&sets, &format!("{namespace}/peers-0"), json!({"spec": {"replicas": 1}}))
         .delete(&maps, &format!("{namespace}/keramik-peers"))
-        .patch(&network, "lab", json!({"spec": {"replicas": 0}}))
+        .patch(&network, "lab", json!({"spec": {"replicas": 1}}))
         .patch(&network, "lab", json!({"spec": {"replicas": 2}}));
     check(operator(mainstay_networks::NAME, mainstay_networks::configure))
         // It is made by chance.

@@ -4,6 +4,8 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use std::process::Command;
 
+const SYSTEMS: [&str; 4] = ["streams", "networks", "echo-server", "webapp"];
+
 /// What a command came to.
 #[derive(Debug)]
 struct Ended {
@@ -58,7 +60,7 @@ fn without_a_system_all_are_listed() {
 fn all_are_listed_for_programs_too() {
     let listed: Value = serde_json::from_str(&simulate(&["-o", "json"]).stdout).unwrap();
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|system| &system["name"]).collect();
-    assert_eq!(names, ["streams", "networks", "echo-server", "webapp"]);
+    assert_eq!(names, SYSTEMS);
     assert!(simulate(&["-o", "yaml"]).stdout.starts_with("- name: streams\n"));
 }
 
@@ -99,6 +101,8 @@ fn wrong_usage_ends_with_2() {
         &["webapp", "--replay", "crash after write 1", "--seeds", "3"],
         &["webapp", "--seed", "3"],
         &["webapp", "--threads", "0"],
+        &["webapp", "--first-seed", "many"],
+        &["webapp", "--combined", "--only", "crash-points"],
         &["webapp", "-o", "name"],
     ] {
         let ended = simulate(arguments);
@@ -123,6 +127,72 @@ fn a_family_of_faults_is_tried_at_every_place() {
         echo-server: combinations, 2 worlds
     "#]],
     );
+}
+
+#[test]
+fn every_system_comes_through_crashes_at_every_write() {
+    for system in SYSTEMS {
+        let ended = simulate(&[system, "--only", "crash-points", "--seeds", "2"]);
+        assert_eq!(ended.code, Some(0), "{system}: {ended:?}");
+        let ended = simulate(&[system, "--trace"]);
+        assert_eq!(ended.code, Some(0), "{system} without faults: {ended:?}");
+    }
+}
+
+/// A system in worlds with several faults at once: a few, or 1,000 in a campaign.
+fn check_combinations(system: &str) {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let seeds = match variable("MAINSTAY_SIMULATION").as_deref() {
+        Some("campaign") => "1000",
+        _ => "10",
+    };
+    let first = variable("MAINSTAY_SEED").unwrap_or_else(|| "1".into());
+    let ended = simulate(&[system, "--combined", "--seeds", seeds, "--first-seed", &first]);
+    assert_eq!(ended.code, Some(0), "{system}: {ended:?}");
+}
+
+#[test]
+fn streams_come_through_combined_faults() {
+    check_combinations("streams");
+}
+
+#[test]
+fn networks_come_through_combined_faults() {
+    check_combinations("networks");
+}
+
+#[test]
+fn echo_servers_come_through_combined_faults() {
+    check_combinations("echo-server");
+}
+
+#[test]
+fn web_apps_come_through_combined_faults() {
+    check_combinations("webapp");
+}
+
+#[test]
+fn seeds_begin_where_they_are_told_to() {
+    check_fine(
+        &["echo-server", "--combined", "--seeds", "2", "--first-seed", "221"],
+        &expect![[r#"
+        echo-server: 8 steps, 13 writes, 22 reads, 31 events without faults
+                          worlds  pruned  failed
+        without faults         1       0       0
+        combinations           2       0       0
+        total                  3       0       0
+    "#]],
+        &expect![[r#"
+        echo-server: seeds 221 to 222
+        echo-server: combinations, 2 worlds
+        next: mainstay simulate echo-server --seeds 2 --first-seed 223
+    "#]],
+    );
+    let first = |ended: &Ended| ended.stderr.lines().next().unwrap_or_default().to_owned();
+    let random = || simulate(&["echo-server", "--combined", "--seeds", "1", "--first-seed", "random"]);
+    let (one, other) = (random(), random());
+    assert_eq!((one.code, other.code), (Some(0), Some(0)), "{one:?}{other:?}");
+    assert_ne!(first(&one), first(&other), "two runs begin with different seeds");
 }
 
 #[test]

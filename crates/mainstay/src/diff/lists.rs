@@ -55,7 +55,7 @@ impl MapKey {
 }
 
 /// What is special about the fields of one kind. Cheap to clone.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     #[serde(serialize_with = "write_nodes", deserialize_with = "read_nodes")]
     nodes: Arc<[Node]>,
@@ -143,6 +143,12 @@ impl Rules {
     }
 
     /// What is known of the object as a whole.
+    /// Whether the conditions of a status have several owners: the server tells them apart by a key.
+    pub(crate) fn shares_conditions(&self, conditions: &[Value]) -> bool {
+        let rule = self.root().field("status").field("conditions");
+        matches!(rule.list(conditions), ListRule::Map(_))
+    }
+
     pub(super) fn root(&self) -> Rule<'_> {
         Rule { nodes: &self.nodes, place: self.root, part: Part::Object }
     }

@@ -94,6 +94,11 @@ impl<'a> Ownership<'a> {
         dropped
     }
 
+    /// The part of an object that is ours by apply: what the next apply must name, or it is removed. Null if there is none.
+    pub fn applied_part(&self, object: &Value, rules: &Rules) -> Value {
+        part(&self.applied, object, rules.root()).unwrap_or_default()
+    }
+
     fn ours(&self) -> impl Iterator<Item = &'a Fields> {
         self.applied.iter().chain(&self.updated).copied()
     }
@@ -142,6 +147,37 @@ fn owns_value(sets: &[&Fields], value: &Value, rule: Rule<'_>) -> bool {
         },
         _ => sets.iter().any(|fields| is_member(fields)),
     }
+}
+
+/// What of a value is a member of one of the sets, and what leads there.
+fn part(sets: &[&Fields], value: &Value, rule: Rule<'_>) -> Option<Value> {
+    let is_owned = || sets.iter().any(|fields| is_member(fields));
+    let inner: Value = match value {
+        Value::Object(object) if !rule.is_atomic_map() => {
+            let owned = named(object).filter_map(|(name, value)| {
+                let step = Step::Field(name.as_str().into());
+                Some((name.clone(), part(&children(sets, &step), value, rule.field(name))?))
+            });
+            owned.collect::<Map<_, _>>().into()
+        }
+        Value::Array(items) => match rule.list(items) {
+            ListRule::Atomic => return is_owned().then(|| value.clone()),
+            ListRule::Set => {
+                let owned = |item: &&Value| !children(sets, &Step::Member((*item).into())).is_empty();
+                items.iter().filter(owned).cloned().collect()
+            }
+            ListRule::Map(keys) => {
+                let owned = items
+                    .iter()
+                    .filter_map(|item| part(&children(sets, &item_step(keys, item)), item, rule.item()));
+                owned.collect()
+            }
+        },
+        _ => return is_owned().then(|| value.clone()),
+    };
+    let is_empty =
+        inner.as_object().is_some_and(Map::is_empty) || inner.as_array().is_some_and(Vec::is_empty);
+    (!is_empty || is_owned()).then_some(inner)
 }
 
 /// Collects the members of `ours` that `desired` doesn't name and `others` don't have.

@@ -26,6 +26,10 @@ pub(crate) struct Api {
     pub(crate) timeout: Duration,
 }
 
+/// How a server begins to say that it was sent a field that the schema does not have, or a value of another type.
+const NO_TYPED_PATCH: &str = "failed to create typed patch object";
+const NO_STATUS: &str = "the kind has no status subresource any more";
+
 /// What came of a request that did not do what it was sent for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
@@ -48,6 +52,20 @@ impl Failure {
     pub(crate) fn too_late() -> Self {
         let message = "the sync took longer than its deadline; the rest is left to the next one".into();
         Self::Unavailable { message, retry_after: None }
+    }
+
+    /// An object is there, and its kind has no status subresource.
+    pub(crate) fn no_status() -> Self {
+        Self::Unavailable { message: NO_STATUS.into(), retry_after: None }
+    }
+
+    /// Whether the kind may no longer be as its schema said when it was read.
+    pub(crate) fn hints_at_schema(&self) -> bool {
+        match self {
+            Self::Refused { message, .. } => message.starts_with(NO_TYPED_PATCH),
+            Self::Unavailable { message, .. } => message == NO_STATUS,
+            _ => false,
+        }
     }
 
     /// Something outside of the cluster went wrong.
@@ -167,7 +185,7 @@ fn judge(code: StatusCode, retry_after: Option<Duration>, body: Bytes) -> Result
         }
         // A field that the schema does not have, or a value of another type. The server calls that its own error, but it
         // is ours, and no trying again mends it.
-        StatusCode::INTERNAL_SERVER_ERROR if message.starts_with("failed to create typed patch object") => {
+        StatusCode::INTERNAL_SERVER_ERROR if message.starts_with(NO_TYPED_PATCH) => {
             Failure::Refused { message, immutable: false }
         }
         _ => Failure::Unavailable { message, retry_after },
@@ -188,8 +206,6 @@ const IMMUTABLE: [&str; 9] = [
     // Job, Deployment, Secret, ConfigMap, PersistentVolume and its claim, and most others.
     "is immutable",
     "are immutable",
-    // StatefulSet and StorageClass: `updates to … are forbidden`.
-    "updates to",
     // Service, its clusterIP above all.
     "may not change once set",
     "can not be unset",
@@ -199,12 +215,16 @@ const IMMUTABLE: [&str; 9] = [
     "pod updates may not change fields",
     // PriorityClass.
     "may not be changed in an update",
-    // Containers of a Pod.
+    // Containers of a Pod, and its tolerations.
     "pod updates may not add or remove containers",
+    "existing toleration can not be modified",
 ];
 
 fn is_immutable(message: &str) -> bool {
-    IMMUTABLE.iter().any(|wording| message.contains(wording))
+    // StatefulSet and StorageClass name the fields between the two.
+    let is_forbidden =
+        || message.split_once("updates to").is_some_and(|(_, rest)| rest.contains("are forbidden"));
+    IMMUTABLE.iter().any(|wording| message.contains(wording)) || is_forbidden()
 }
 
 /// An error with its sources, in one line.
@@ -221,4 +241,30 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         source = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn immutability_is_known_by_its_wording() {
+        for message in [
+            "spec.selector: Invalid value: {}: field is immutable",
+            "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+             'updateStrategy', 'revisionHistoryLimit' and 'minReadySeconds' are forbidden",
+            "parameters: Forbidden: updates to parameters are forbidden.",
+            "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds",
+            "spec.clusterIPs[0]: Invalid value: [\"None\"]: may not change once set",
+        ] {
+            assert!(is_immutable(message), "{message}");
+        }
+        for message in [
+            "admission webhook \"w\" denied the request: updates to this cluster are frozen until Monday",
+            "updates to production need an approval",
+            "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+        ] {
+            assert!(!is_immutable(message), "{message}");
+        }
+    }
 }

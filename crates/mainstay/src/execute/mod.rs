@@ -4,7 +4,9 @@
 mod api;
 mod body;
 mod doubt;
+mod narrow;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,14 +15,14 @@ use serde_json::Value;
 
 pub(crate) use api::{Api, Call, Failure, chain};
 
-pub(crate) use doubt::Reader;
+pub(crate) use doubt::{Doubt, Reader};
 
 use body::{read_values, render_body};
 
 use crate::cache::{Caches, Change, Object, OwnWrite, Unreadable};
 use crate::diff::{APPLIED, Learned, Rules};
-use crate::kind::Kind;
-use crate::plan::{Action, Body, Memory, Reason, Refusal, Step};
+use crate::kind::{Key, Kind};
+use crate::plan::{Action, Body, Memory, Precondition, Reason, Refusal, Step};
 use crate::replicas::Turn;
 
 const APPLY: &str = "application/apply-patch+yaml";
@@ -40,6 +42,17 @@ pub(crate) enum Outcome {
     Failed(Failure),
 }
 
+/// Somebody who learns of changes.
+pub(crate) type Heard<'a> = dyn Fn(&Kind, &Change) + Sync + 'a;
+
+/// What a look before a step came to.
+enum Checked<'a> {
+    /// The step may be taken, in this form.
+    Go(Cow<'a, Step>),
+    /// It is not taken.
+    Ended(Outcome),
+}
+
 /// What steps of one parent need.
 pub(crate) struct Executor<'a> {
     pub(crate) api: &'a Api,
@@ -47,19 +60,20 @@ pub(crate) struct Executor<'a> {
     pub(crate) turn: &'a Turn,
     pub(crate) parent: &'a Object,
     /// Told of every change that a write brought.
-    pub(crate) wrote: &'a (dyn Fn(&Kind, &Change) + Sync),
+    pub(crate) wrote: &'a Heard<'a>,
     /// Told of every change that a read brought: the watch will not tell of it again, and somebody else made it.
-    pub(crate) found: &'a (dyn Fn(&Kind, &Change) + Sync),
+    pub(crate) found: &'a Heard<'a>,
 }
 
 impl Executor<'_> {
     /// Does a step. What it teaches is put into `memory`.
     pub(crate) async fn execute_step(&self, step: &Step, rules: &Rules, memory: &mut Memory) -> Outcome {
-        match self.check(step, rules, memory).await {
-            Ok(None) => {}
-            Ok(Some(outcome)) => return outcome,
+        let step = match self.check(step, rules, memory).await {
+            Ok(Checked::Go(step)) => step,
+            Ok(Checked::Ended(outcome)) => return outcome,
             Err(failure) => return self.after_failure(step, failure, memory).await,
-        }
+        };
+        let step = &*step;
         let write = self.caches.begin_write(&step.object.kind, &step.object.key);
         match self.api.send(self.call(step)).await {
             Ok(answer) => self.after_success(step, write, &answer, rules, memory),
@@ -68,16 +82,20 @@ impl Executor<'_> {
     }
 
     /// What must be read before a step may be taken.
-    async fn check(
+    async fn check<'s>(
         &self,
-        step: &Step,
+        step: &'s Step,
         rules: &Rules,
         memory: &mut Memory,
-    ) -> Result<Option<Outcome>, Failure> {
+    ) -> Result<Checked<'s>, Failure> {
+        let go = Checked::Go(Cow::Borrowed(step));
         match step.reason {
             Reason::Drifted | Reason::MustBeRecreated => {
-                let rewritten = self.reader().is_rewritten(step, rules, memory).await?;
-                Ok(rewritten.then_some(Outcome::NotNeeded))
+                Ok(match self.reader().resolve(step, rules, memory).await? {
+                    Doubt::Rewritten => Checked::Ended(Outcome::NotNeeded),
+                    Doubt::Outdated => Checked::Ended(Outcome::Outdated),
+                    Doubt::Needed => go,
+                })
             }
             // The cache may not know yet that the parent is going, or is another one of the same name.
             Reason::Adopted | Reason::ReferenceLost => {
@@ -85,13 +103,41 @@ impl Executor<'_> {
                 let live: Value = parse(&answer);
                 let metadata = &live["metadata"];
                 if metadata["uid"] == self.parent.uid() && metadata.get("deletionTimestamp").is_none() {
-                    return Ok(None);
+                    return Ok(go);
                 }
                 self.take_in(self.parent.kind(), &answer);
-                Ok(Some(Outcome::Outdated))
+                Ok(Checked::Ended(Outcome::Outdated))
             }
-            _ => Ok(None),
+            _ => match &step.body.only_condition {
+                Some(type_) => self.narrow(step, type_, rules).await,
+                None => Ok(go),
+            },
         }
+    }
+
+    /// The step with a status that names only what this operator applied. Who owns what is not in the cache.
+    async fn narrow<'s>(&self, step: &'s Step, type_: &str, rules: &Rules) -> Result<Checked<'s>, Failure> {
+        let answer = self.api.get(&step.object.kind, &step.object.key).await?;
+        let live = parse(&answer);
+        let Precondition::Unchanged { uid, resource_version } = &step.body.precondition else {
+            return Ok(Checked::Go(Cow::Borrowed(step)));
+        };
+        let metadata = &live["metadata"];
+        if metadata["uid"] != **uid || metadata["resourceVersion"] != **resource_version {
+            self.take_in(&step.object.kind, &answer);
+            return Ok(Checked::Ended(Outcome::Outdated));
+        }
+        let mut step = step.clone();
+        let status = narrow::narrow(&step.body.value["status"], &live, &self.api.manager, rules, type_);
+        if let Value::Object(body) = &mut step.body.value {
+            // A status without fields is not named: see the plan.
+            if status.as_object().is_some_and(|fields| !fields.is_empty()) {
+                body.insert("status".into(), status);
+            } else {
+                body.remove("status");
+            }
+        }
+        Ok(Checked::Go(Cow::Owned(step)))
     }
 
     fn reader(&self) -> Reader<'_> {
@@ -157,6 +203,10 @@ impl Executor<'_> {
 
     async fn after_failure(&self, step: &Step, failure: Failure, memory: &mut Memory) -> Outcome {
         match failure {
+            Failure::NotFound if step.action == Action::WriteStatus => match self.refresh(step).await {
+                Outcome::Outdated if self.known(step).is_some() => Outcome::Failed(Failure::no_status()),
+                outcome => outcome,
+            },
             Failure::Conflict | Failure::NotFound => self.refresh(step).await,
             Failure::Refused { message, immutable } => {
                 let hash = applied(&step.body).unwrap_or_default().to_owned();
@@ -176,22 +226,32 @@ impl Executor<'_> {
         self.reader().take_in(kind, answer);
     }
 
-    /// Puts the cache right about an object.
+    /// Reads the object of a step from the server into the cache.
     async fn refresh(&self, step: &Step) -> Outcome {
-        let (kind, key) = (&step.object.kind, &step.object.key);
-        match self.api.get(kind, key).await {
-            Ok(answer) => {
-                self.take_in(kind, &answer);
-                Outcome::Outdated
-            }
-            Err(Failure::NotFound) => {
-                if let Some(object) = self.known(step) {
-                    tell(self.found, kind, Ok(self.caches.begin_write(kind, key).gone(&object)));
-                }
-                Outcome::Outdated
-            }
+        let known = self.known(step);
+        match self.refresh_object(&step.object.kind, &step.object.key, known.as_deref()).await {
+            Ok(()) => Outcome::Outdated,
             Err(failure) => Outcome::Failed(failure),
         }
+    }
+
+    /// Reads the parent from the server into the cache.
+    pub(crate) async fn refresh_parent(&self) -> Result<(), Failure> {
+        let parent = self.parent;
+        self.refresh_object(parent.kind(), parent.key(), Some(parent)).await
+    }
+
+    async fn refresh_object(&self, kind: &Kind, key: &Key, known: Option<&Object>) -> Result<(), Failure> {
+        match self.api.get(kind, key).await {
+            Ok(answer) => self.take_in(kind, &answer),
+            Err(Failure::NotFound) => {
+                if let Some(known) = known {
+                    tell(self.found, kind, Ok(self.caches.begin_write(kind, key).gone(known)));
+                }
+            }
+            Err(failure) => return Err(failure),
+        }
+        Ok(())
     }
 }
 
@@ -224,7 +284,7 @@ impl Memory {
     }
 }
 
-fn tell(whom: &(dyn Fn(&Kind, &Change) + Sync), kind: &Kind, change: Result<Change, Unreadable>) {
+fn tell(whom: &Heard<'_>, kind: &Kind, change: Result<Change, Unreadable>) {
     match change {
         Ok(change) => whom(kind, &change),
         // The watch will bring it in a form that can be read, or say the same.

@@ -87,7 +87,7 @@ impl Operator {
             pending.push(controller);
             return Ok(());
         }
-        self.runner.start_controller(controller)
+        self.runner.start_controller(controller, None)
     }
 
     /// Removes the controller of a parent kind, and tells whether there was one. Syncs that run finish; parents and children

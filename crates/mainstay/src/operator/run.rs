@@ -165,7 +165,7 @@ impl Operator {
         let pending = std::mem::take(&mut *lock(&self.settings.pending));
         for controller in pending {
             let kind = controller.parent().clone();
-            let active = Active::start(controller, runner, false)?;
+            let active = Active::start(controller, None, runner, false)?;
             runner.controllers.write().unwrap_or_else(PoisonError::into_inner).insert(kind, active);
         }
         Ok(started)
@@ -254,14 +254,23 @@ async fn take_over(runner: Arc<Runner>) {
     let mut known = standing.borrow_and_update().held.clone();
     while standing.changed().await.is_ok() {
         let held = standing.borrow_and_update().held.clone();
-        let gained = |uid: &str| {
+        let tenures = |uid: &str| {
             let shard = runner.fence.shard_of(uid);
-            held.get(&shard).is_some_and(|tenure| known.get(&shard) != Some(tenure))
+            (known.get(&shard).copied(), held.get(&shard).copied())
+        };
+        // Whoever looks after a parent now has its controllers run.
+        runner.unregister_lost(|uid| {
+            let (before, now) = tenures(uid);
+            before.is_some() && before != now
+        });
+        let gained = |uid: &str| {
+            let (before, now) = tenures(uid);
+            now.is_some() && before != now
         };
         for active in runner.all_active() {
             let kind = active.controller.parent();
             for parent in runner.caches.list(kind, runner.namespace.as_deref(), &Selector::everything()) {
-                if gained(parent.uid()) {
+                if gained(active.shard_uid(&parent)) {
                     runner.push(&(kind.clone(), parent.key().clone()), Priority::Normal, Trigger::TakenOver);
                 }
             }

@@ -189,13 +189,13 @@ impl Stepper {
         Ok(steps)
     }
 
-    /// Puts every parent in the queue, as a resync does.
+    /// Has every parent synced, also one that failed and waits: as if somebody asked for each by name.
     pub fn wake_all(&self) {
         let runner = &self.operator.runner;
         for active in runner.all_active() {
             let kind = active.controller.parent();
             for parent in runner.caches.list(kind, runner.namespace.as_deref(), &Selector::everything()) {
-                runner.push(&(kind.clone(), parent.key().clone()), Priority::Low, Trigger::Found);
+                runner.push(&(kind.clone(), parent.key().clone()), Priority::Now, Trigger::Asked);
             }
         }
     }

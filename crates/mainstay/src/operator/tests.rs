@@ -1,7 +1,11 @@
 //! What can only be brought about from inside of an operator: a loop that is stuck, a watch that has gone stale.
 
+mod contended;
+mod schemas;
+mod terminal;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -97,6 +101,12 @@ async fn change_is_answered_without_waiting() {
     assert!(found.is_some(), "the sync waits for something other than its turn");
     assert_eq!(begun.elapsed(), Duration::ZERO);
     running.abort();
+}
+
+/// Runs an operator for as long as the task is not aborted.
+fn run(operator: &Operator) -> tokio::task::JoinHandle<Result<(), super::RunError>> {
+    let operator = operator.clone();
+    tokio::spawn(async move { operator.run(std::future::pending()).await })
 }
 
 /// A client of a server that can be out of reach.
@@ -246,44 +256,4 @@ async fn an_operator_with_leases_is_not_stepped_through() {
     let operator = Operator::builder("pairs", Client::new(server(), "default"));
     let operator = operator.replicas(crate::replicas::Replicas::leader("default")).build().unwrap();
     assert!(matches!(operator.stepper(), Err(super::RunError::Leases)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_child_that_always_conflicts_is_tried_less_often_and_reported() {
-    let tried = Arc::new(AtomicUsize::new(0));
-    let (server, counted) = (Client::new(server(), "default"), Arc::clone(&tried));
-    let service = tower::service_fn(move |request: http::Request<Body>| {
-        let conflicts = request.method() == http::Method::PATCH && request.uri().path().contains("/secrets/");
-        counted.fetch_add(usize::from(conflicts), Ordering::SeqCst);
-        let server = server.clone();
-        async move {
-            if !conflicts {
-                return server.send(request).await;
-            }
-            let status = serde_json::json!({"kind": "Status", "code": 409, "reason": "AlreadyExists", "message": "exists"});
-            let body = Body::from(status.to_string().into_bytes());
-            Ok(http::Response::builder().status(409).body(body).expect("a valid response"))
-        }
-    });
-    let controller = Controller::of::<ConfigMap>().owns::<Secret>().sync(|_: &SyncRequest| {
-        let metadata = serde_json::json!({"name": "taken"});
-        SyncResponse::new()
-            .with_child(serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}))
-    });
-    let client = Client::new(service, "default");
-    let operator = Operator::builder("pairs", client).namespace("default").controller(controller);
-    let operator = operator.build().unwrap();
-    let running = tokio::spawn({
-        let operator = operator.clone();
-        async move { operator.run(std::future::pending()).await }
-    });
-    tokio::time::sleep(Duration::from_mins(10)).await;
-    let tried = tried.load(Ordering::SeqCst);
-    assert!((10..=40).contains(&tried), "{tried} times in ten minutes");
-    let kind = crate::Kind::new("v1", "ConfigMap", "configmaps", crate::kind::Scope::Namespaced);
-    let key = crate::Key::namespaced("default", "kube-root-ca.crt");
-    let report = operator.runner.report(&kind, &key).unwrap();
-    let text = format!("{report:?}");
-    assert!(text.contains("Contended"), "{text}");
-    running.abort();
 }

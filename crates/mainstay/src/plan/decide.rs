@@ -1,10 +1,8 @@
 //! From a handler's answer to a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::{Wanted, read_answer};
@@ -12,10 +10,10 @@ use super::children::{Draft, delete, plan_children};
 use super::parent::{end, plan_fields, plan_let_go, plan_releases, refusal};
 use super::revisions::{plan_revisions, revision_kind};
 use super::status::{StatusOf, plan_status};
-use super::{Action, Body, Plan, Precondition, Reason, Step, Waiting};
+use super::{Action, Body, Memory, Plan, Precondition, Reason, Step, Waiting};
 use crate::cache::Object;
 use crate::controller::{Bond, Controller, Strategy};
-use crate::diff::{APPLIED, Learned, Rules};
+use crate::diff::{APPLIED, Rules};
 use crate::handler::{Finalized, SyncResponse};
 use crate::kind::{Kind, ObjectRef};
 use crate::snapshot::Snapshot;
@@ -38,110 +36,6 @@ pub(crate) struct Situation<'a> {
     pub(crate) has_status: bool,
     /// How many deletions the budget allows now.
     pub(crate) deletions_allowed: usize,
-}
-
-/// What is remembered of a parent between syncs. Empty for most.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Memory {
-    /// By uid: how the server rewrites what is applied.
-    pub(crate) learned: BTreeMap<String, Learned>,
-    /// Children that the server refused, until it takes them.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "refusals")]
-    pub(crate) refused: BTreeMap<ObjectRef, Refusal>,
-    /// Child states that were found to be as desired: hashes of uid and version, sorted.
-    #[serde(skip)]
-    verified: Vec<(u64, u64)>,
-    /// The last status that was sent, and what the server made of it, as hashes.
-    pub(crate) status_settled: Option<(String, String)>,
-}
-
-/// A child that the server refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Refusal {
-    /// Of the desired state that was refused.
-    pub(crate) hash: String,
-    pub(crate) immutable: bool,
-}
-
-/// As a list: keys in JSON are text.
-mod refusals {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::Refusal;
-    use crate::kind::{Key, Kind, ObjectRef};
-
-    pub(super) fn serialize<S: Serializer>(
-        refused: &BTreeMap<ObjectRef, Refusal>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let parts = refused
-            .iter()
-            .map(|(object, refusal)| (&object.kind, object.key.namespace(), object.key.name(), refusal));
-        serializer.collect_seq(parts)
-    }
-
-    pub(super) fn deserialize<'a, D: Deserializer<'a>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<ObjectRef, Refusal>, D::Error> {
-        let parts = Vec::<(Kind, Option<String>, String, Refusal)>::deserialize(deserializer)?;
-        let refused = parts.into_iter().map(|(kind, namespace, name, refusal)| {
-            (ObjectRef { kind, key: Key::new(namespace.as_deref(), &name) }, refusal)
-        });
-        Ok(refused.collect())
-    }
-}
-
-impl Memory {
-    pub(crate) fn learned(&self, uid: &str) -> &Learned {
-        static NOTHING: LazyLock<Learned> = LazyLock::new(Learned::nothing);
-        self.learned.get(uid).unwrap_or(&NOTHING)
-    }
-
-    /// Whether this very state of the child was compared before and found to be as its annotation says.
-    pub(crate) fn is_verified(&self, live: &Object) -> bool {
-        self.verified.binary_search(&fingerprint(live.uid(), live.resource_version())).is_ok()
-    }
-
-    /// Forgets how the server rewrote children that are gone.
-    pub(crate) fn prune(&mut self, parent: &Object, children: &[(Kind, Vec<Arc<Object>>)]) {
-        if !self.learned.is_empty() {
-            let mut live: Vec<_> =
-                children.iter().flat_map(|(_, objects)| objects).map(|live| live.uid()).collect();
-            live.push(parent.uid());
-            live.sort_unstable();
-            self.learned.retain(|uid, _| live.binary_search(&uid.as_str()).is_ok());
-        }
-    }
-
-    /// Remembers that all children are as desired.
-    pub(crate) fn verify(&mut self, children: &[(Kind, Vec<Arc<Object>>)]) {
-        let live = || children.iter().flat_map(|(_, objects)| objects);
-        self.refused.clear();
-        self.verified.clear();
-        self.verified.extend(live().map(|object| fingerprint(object.uid(), object.resource_version())));
-        self.verified.sort_unstable();
-        self.verified.shrink_to_fit();
-    }
-
-    /// Remembers that a child is as desired in this state, and forgets its former ones.
-    pub(crate) fn verify_state(&mut self, uid: &str, resource_version: &str) {
-        let state = fingerprint(uid, resource_version);
-        match self.verified.binary_search_by_key(&state.0, |known| known.0) {
-            Ok(place) => self.verified[place] = state,
-            Err(place) => self.verified.insert(place, state),
-        }
-    }
-}
-
-fn fingerprint(uid: &str, resource_version: &str) -> (u64, u64) {
-    let hash = |text: &str| {
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        hasher.finish()
-    };
-    (hash(uid), hash(resource_version))
 }
 
 impl Situation<'_> {

@@ -12,6 +12,7 @@
 mod answer;
 mod children;
 mod decide;
+mod memory;
 mod parent;
 mod revisions;
 mod rolling;
@@ -22,7 +23,8 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decide::{Memory, Refusal, Situation, decide_finalized, decide_response};
+pub(crate) use decide::{Situation, decide_finalized, decide_response};
+pub(crate) use memory::{Memory, Refusal};
 pub(crate) use revisions::revision_kind;
 pub(crate) use status::{StatusOf, plan_status};
 pub use step::{Action, Reason, Step};

@@ -45,6 +45,13 @@ impl<'a> StatusOf<'a> {
     }
 }
 
+impl StatusOf<'_> {
+    /// The type of the condition that tells of problems.
+    fn condition_type(&self) -> &str {
+        self.told_as.map_or(RECONCILED, |told_as| &told_as.type_)
+    }
+}
+
 /// The write that is needed, if one is.
 pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
     if !of.has_status {
@@ -90,7 +97,9 @@ pub(crate) fn plan_status(of: &StatusOf<'_>) -> Option<Step> {
         uid: parent.uid().to_owned(),
         resource_version: parent.resource_version().to_owned(),
     };
-    let body = Body::new(value, precondition);
+    let mut body = Body::new(value, precondition);
+    // What is there is kept, but stays whose it is.
+    body.only_condition = of.status.is_null().then(|| of.condition_type().to_owned());
     let object = of.snapshot.parent_ref();
     Some(Step { action: Action::WriteStatus, object, reason: Reason::StatusChanged, changes, body })
 }
@@ -110,7 +119,7 @@ fn desired_status(of: &StatusOf<'_>, live: &Value) -> Option<Value> {
     // Where the schema has no place for a condition, events alone tell of problems.
     let tells = of.rules.has_in_status("conditions");
     let problems: Vec<_> = of.waiting.iter().filter(|waiting| tells && waiting.is_problem()).collect();
-    let type_ = of.told_as.map_or(RECONCILED, |told_as| &told_as.type_);
+    let type_ = of.condition_type();
     let known = condition_of(live, type_);
     if of.status.is_null() && problems.is_empty() && known.is_none() {
         return None;

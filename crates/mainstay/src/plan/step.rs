@@ -191,13 +191,15 @@ pub(crate) struct Body {
     pub(crate) precondition: Precondition,
     /// A deletion waits for all that the object owns.
     pub(crate) foreground: bool,
+    /// The body is a status that names what others own too: only what the operator applied is sent, and the condition of this type.
+    pub(crate) only_condition: Option<String>,
     /// The step's changes with nothing hidden. They never leave the process.
     pub(crate) changes: Vec<Change>,
 }
 
 impl Body {
     pub(crate) fn new(value: Value, precondition: Precondition) -> Self {
-        Self { value, precondition, foreground: false, changes: Vec::new() }
+        Self { value, precondition, foreground: false, only_condition: None, changes: Vec::new() }
     }
 }
 

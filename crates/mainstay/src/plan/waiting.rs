@@ -63,6 +63,11 @@ pub enum Waiting {
         /// Which field, and what is wrong with it.
         message: String,
     },
+    /// The handler failed and said that to try again is useless until the parent changes.
+    Failed {
+        /// The handler's error.
+        message: String,
+    },
     /// An object with a desired child's name belongs to somebody else.
     Conflict {
         /// Which object.
@@ -117,6 +122,7 @@ impl Waiting {
             Self::OtherReplica => "OtherReplica",
             Self::BadAnswer { .. } => "BadAnswer",
             Self::InvalidParent { .. } => "InvalidParent",
+            Self::Failed { .. } => "SyncFailed",
             Self::Conflict { .. } => "ChildConflict",
             Self::Rejected { .. } => "ChildRejected",
             Self::Forbidden { .. } => "Forbidden",
@@ -133,6 +139,7 @@ impl Waiting {
             self,
             Self::BadAnswer { .. }
                 | Self::InvalidParent { .. }
+                | Self::Failed { .. }
                 | Self::Conflict { .. }
                 | Self::Rejected { .. }
                 | Self::Forbidden { .. }
@@ -179,7 +186,7 @@ impl fmt::Display for Waiting {
             Self::Finalizing => f.write_str("the finalizer has more to do"),
             Self::OtherReplica => f.write_str("another replica is responsible for this parent"),
             Self::BadAnswer { message } => write!(f, "the handler's answer cannot be acted on: {message}"),
-            Self::InvalidParent { message } => f.write_str(message),
+            Self::InvalidParent { message } | Self::Failed { message } => f.write_str(message),
             Self::Conflict { child, owner: Some(owner) } => {
                 write!(f, "{child} belongs to {owner}; it was not touched")
             }
@@ -198,9 +205,10 @@ impl fmt::Display for Waiting {
                 }
             }
             Self::Loop { what } => f.write_str(what),
-            Self::Contended { object, attempts } => write!(
+            // Without the count, which would be news each time: a status that says it would be written without end.
+            Self::Contended { object, .. } => write!(
                 f,
-                "{object} could not be written {attempts} times in a row: somebody else changed it each time, or it exists and is \
+                "{object} could not be written several times in a row: somebody else changed it each time, or it exists and is \
                  out of this operator's sight"
             ),
             Self::NoStatusSubresource => {

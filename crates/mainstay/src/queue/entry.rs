@@ -42,6 +42,8 @@ pub(super) enum Place {
         again_at: Option<Instant>,
         /// It was forgotten while it ran: how the run ends says nothing about the key any more.
         forgotten: bool,
+        /// It was touched since it was taken: it does not rest.
+        touched: bool,
     },
 }
 
@@ -72,6 +74,9 @@ impl Step {
 
 /// The priority of a key that comes because its time has come.
 const TIMER_PRIORITY: Priority = Priority::Normal;
+
+/// The priority of a key that was touched.
+pub(super) const TOUCH_PRIORITY: Priority = Priority::Normal;
 
 fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     a.into_iter().chain(b).min()
@@ -104,6 +109,16 @@ impl<T> Entry<T> {
             self.failures = 0;
         }
         step
+    }
+
+    /// Something of the key's object changed that may matter.
+    pub(super) fn on_touch(&mut self, now: Instant) -> Step {
+        match &mut self.place {
+            Place::Resting => return Step::ready(TOUCH_PRIORITY, now, None),
+            Place::Running { touched, .. } => *touched = true,
+            _ => {}
+        }
+        self.on_push(TOUCH_PRIORITY, now)
     }
 
     /// Somebody wants the key at a later time.
@@ -149,7 +164,7 @@ impl<T> Entry<T> {
         rng: &mut fastrand::Rng,
         now: Instant,
     ) -> Option<Step> {
-        let Place::Running { again, again_at, forgotten } = self.place else { return None };
+        let Place::Running { again, again_at, forgotten, touched } = self.place else { return None };
         // After a change of the object, the outcome is of what is no more.
         let outcome = if forgotten || again == Some(Priority::Now) { Outcome::DONE } else { outcome };
         Some(match outcome {
@@ -170,7 +185,7 @@ impl<T> Entry<T> {
             Outcome::Held { wait } => Step::Wait { why: Timer::Held, until: later(now, wait) },
             Outcome::Terminal => {
                 self.failures = self.failures.saturating_add(1);
-                Step::Rest
+                if touched { Step::ready(again.unwrap_or(TOUCH_PRIORITY), now, None) } else { Step::Rest }
             }
         })
     }
@@ -178,8 +193,8 @@ impl<T> Entry<T> {
     /// The key's object is gone.
     pub(super) fn on_forget(&mut self) -> Step {
         match &mut self.place {
-            Place::Running { again, again_at, forgotten } => {
-                (*again, *again_at, *forgotten) = (None, None, true);
+            Place::Running { again, again_at, forgotten, touched } => {
+                (*again, *again_at, *forgotten, *touched) = (None, None, true, false);
                 self.failures = 0;
                 self.triggers = Triggers::default();
                 Step::Stay

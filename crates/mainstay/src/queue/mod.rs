@@ -63,7 +63,7 @@ use std::collections::BTreeMap;
 use tokio::time::Instant;
 
 pub use self::backoff::Backoff;
-use self::entry::{Entry, Place, Step};
+use self::entry::{Entry, Place, Step, TOUCH_PRIORITY};
 use self::lane::Lane;
 pub use self::triggers::Triggers;
 use self::turns::Turns;
@@ -106,6 +106,16 @@ impl<L: Ord + Clone, K: Ord + Clone, T: PartialEq> Queue<L, K, T> {
         self.carry_out(number, key, step);
     }
 
+    /// Wants a key to run soon, because something of its object changed that may matter. As a push of [`Priority::Normal`], but it ends a
+    /// rest too. It leaves backoffs, holds and failures alone: others write annotations all the time.
+    pub fn touch(&mut self, lane: &L, key: &K, trigger: T, now: Instant) {
+        let number = self.number(lane);
+        let Some(entry) = self.entry(number, key) else { return };
+        entry.triggers.add(TOUCH_PRIORITY, trigger, now);
+        let step = entry.on_touch(now);
+        self.carry_out(number, key, step);
+    }
+
     /// Wants a key to run at a time, or before. Tells no trigger: the timer is the reason.
     pub fn push_at(&mut self, lane: &L, key: &K, at: Instant) {
         let number = self.number(lane);
@@ -140,7 +150,10 @@ impl<L: Ord + Clone, K: Ord + Clone, T: PartialEq> Queue<L, K, T> {
         if let Some(timer) = entry.timer.take() {
             self.timers.remove(&timer);
         }
-        lane.put(&taken.key, Place::Running { again: None, again_at: None, forgotten: false });
+        lane.put(
+            &taken.key,
+            Place::Running { again: None, again_at: None, forgotten: false, touched: false },
+        );
         self.take_turns(number);
         Some(taken)
     }

@@ -16,6 +16,7 @@ const RUNNING_MAX: usize = 2;
 #[derive(Debug, Clone)]
 enum Event {
     Push(usize, u8, Priority),
+    Touch(usize, u8),
     PushAt(usize, u8, Duration),
     Take,
     Done(usize, Outcome),
@@ -40,6 +41,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     ];
     prop_oneof![
         8 => (lane.clone(), key.clone(), priority).prop_map(|(lane, key, priority)| Event::Push(lane, key, priority)),
+        2 => (lane.clone(), key.clone()).prop_map(|(lane, key)| Event::Touch(lane, key)),
         2 => (lane.clone(), key.clone(), wait.clone()).prop_map(|(lane, key, wait)| Event::PushAt(lane, key, wait)),
         8 => Just(Event::Take),
         6 => (0..4_usize, outcome).prop_map(|(which, outcome)| Event::Done(which, outcome)),
@@ -56,6 +58,8 @@ fn any_event() -> impl Strategy<Value = Event> {
 struct Facts {
     running: bool,
     forgotten: bool,
+    /// It was touched while it ran.
+    touched: bool,
     /// Somebody wants it, so urgently.
     wanted: Option<Priority>,
     /// Somebody wants it at that time.
@@ -187,7 +191,8 @@ impl Pair {
         let state = self.queue.done(&id.0, &id.1, outcome, self.now);
         let facts = self.facts.get_mut(&id).unwrap();
         let void = facts.forgotten || facts.wanted == Some(Priority::Now);
-        (facts.running, facts.forgotten) = (false, false);
+        let touched = facts.touched;
+        (facts.running, facts.forgotten, facts.touched) = (false, false, false);
         let failures = facts.failures + 1;
         facts.failures = 0;
         match if void { Outcome::DONE } else { outcome } {
@@ -196,6 +201,7 @@ impl Pair {
             Outcome::Held { wait } => {
                 (facts.failures, facts.barred) = (failures - 1, Some(Bar::Hold(self.now + wait)));
             }
+            Outcome::Terminal if touched => facts.failures = failures,
             Outcome::Terminal => (facts.failures, facts.barred) = (failures, Some(Bar::Rest)),
             Outcome::Failed { wait_at_least } => {
                 let Some(State::BackingOff { until, .. }) = state else {
@@ -222,6 +228,18 @@ impl Pair {
         }
     }
 
+    fn touch(&mut self, lane: char, key: u8) {
+        self.pushes += 1;
+        self.queue.touch(&lane, &key, self.pushes, self.now);
+        let facts = self.facts.entry((lane, key)).or_default();
+        facts.pushes += 1;
+        facts.want(Priority::Normal);
+        facts.touched = facts.running;
+        if matches!(facts.barred, Some(Bar::Rest)) {
+            facts.barred = None;
+        }
+    }
+
     fn forget(&mut self, id: (char, u8)) {
         if let Some(facts) = self.facts.get_mut(&id) {
             *facts = Facts { running: facts.running, forgotten: facts.running, ..Facts::default() };
@@ -231,6 +249,7 @@ impl Pair {
     fn apply(&mut self, event: &Event) -> Result<(), TestCaseError> {
         match *event {
             Event::Push(lane, key, priority) => self.push(LANES[lane], key, priority),
+            Event::Touch(lane, key) => self.touch(LANES[lane], key),
             Event::PushAt(lane, key, wait) => {
                 self.queue.push_at(&LANES[lane], &key, self.now + wait);
                 self.facts.entry((LANES[lane], key)).or_default().want_at(self.now + wait);

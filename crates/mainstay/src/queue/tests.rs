@@ -372,3 +372,28 @@ fn latency_counts_from_the_first_push_and_from_when_it_could_run() {
     assert_eq!(taken.triggers.since(), Some(failed + SECOND / 4));
     assert_eq!(taken.ready_since, failed + SECOND / 2);
 }
+
+#[test]
+fn a_touch_ends_a_rest_and_nothing_else() {
+    let mut bench = Bench::new();
+    let touch = |bench: &mut Bench| bench.queue.touch(&LANE, &1, "touched", bench.now);
+    bench.fail(1, 3);
+    let backing_off = bench.state(1);
+    touch(&mut bench);
+    assert_eq!(bench.state(1), backing_off, "a backoff goes on");
+    // Nor does one that comes while the key runs reset its failures.
+    bench.now = bench.queue.next_wake().unwrap();
+    assert_eq!(bench.take(), Some(1));
+    touch(&mut bench);
+    let state = bench.done(1, Outcome::FAILED);
+    assert!(matches!(state, Some(State::BackingOff { failures: 4, .. })), "{state:?}");
+
+    bench.now = bench.queue.next_wake().unwrap();
+    bench.run(1, Outcome::Terminal);
+    assert!(matches!(bench.state(1), Some(State::Resting { failures: 5 })));
+    touch(&mut bench);
+    assert_eq!(bench.take(), Some(1), "it rests no more");
+    touch(&mut bench);
+    let state = bench.done(1, Outcome::Terminal);
+    assert!(matches!(state, Some(State::Ready { priority: Priority::Normal, .. })), "{state:?}");
+}

@@ -1,61 +1,58 @@
 //! A controller at work: its watches, what is known of its kinds, and whether its parents can be synced.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::Method;
-use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
-use super::documents::{Published, Shared};
-use super::{Runner, Trigger, lock};
-use crate::cache::{KindState, Options, Prune, PruneError, Watch};
+use super::learn::{has_changed, learn_kinds};
+use super::{Knowledge, Runner, Trigger, lock};
+use crate::cache::{KindState, Object, Options, Prune, PruneError, Watch};
 use crate::controller::Controller;
-use crate::diff::{Document, Rules};
-use crate::execute::{Call, Failure};
 use crate::kind::Kind;
-use crate::plan::revision_kind;
+use crate::plan::{Memory, revision_kind};
 use crate::queue::{LaneSettings, Priority};
 
-/// How often schemas are asked for that the server cannot tell.
-const SCHEMA_TRIES: u32 = 5;
+/// For how long schemas are taken to be as they were. A sync after that has them looked at.
+const LOOK_AFTER: Duration = Duration::from_mins(1);
+/// For how long they are not looked at again, although a write failed that hints at a change.
+const LOOK_AFTER_HINT: Duration = Duration::from_secs(5);
+/// How long it takes until a schema that could not be read is asked for again: doubled each time, up to the longest.
+const UNREAD_WAIT: Duration = Duration::from_secs(30);
+const UNREAD_WAIT_MAX: Duration = Duration::from_mins(10);
 
 /// A controller at work.
 pub(crate) struct Active {
     pub(crate) controller: Controller,
+    /// The uid of the parent that has the controller run. Its shard is that of all parents of the controller: the replica that looks
+    /// after it is the only one that runs the controller.
+    registrar: Option<String>,
     /// The parent's first, then those of its children, in the controller's order, then revisions.
     watches: Vec<Watch>,
     knowledge: RwLock<Option<Arc<Knowledge>>>,
     /// Whether its parents may be synced, as far as the guide has seen.
     open: watch::Sender<bool>,
-    /// Handlers that run past their deadline.
-    pub(crate) overdue: AtomicUsize,
     guide: RwLock<Option<AbortHandle>>,
+    /// Says that schemas should be looked at.
+    hints: Notify,
+    looked: Mutex<Looked>,
 }
 
-/// What must be known of kinds before anything is decided about their objects.
+/// When schemas were looked at, and how thoroughly they should be the next time.
 #[derive(Debug)]
-pub(crate) struct Knowledge {
-    /// Whether the parent's kind has the status subresource.
-    pub(crate) has_status: bool,
-    pub(crate) rules: BTreeMap<Kind, Arc<Rules>>,
-}
-
-impl Knowledge {
-    pub(crate) fn rules(&self, kind: &Kind) -> &Rules {
-        static UNKNOWN: LazyLock<Rules> = LazyLock::new(Rules::unknown);
-        self.rules.get(kind).map_or(&UNKNOWN, |rules| rules)
-    }
+struct Looked {
+    at: Instant,
+    /// Everything is learned again, whatever the server's index says.
+    again: bool,
 }
 
 impl Active {
     /// Begins to watch what the controller needs. One that `is_late` comes while others are at work already.
     pub(crate) fn start(
         controller: Controller,
+        registrar: Option<String>,
         runner: &Arc<Runner>,
         is_late: bool,
     ) -> Result<Arc<Self>, PruneError> {
@@ -72,10 +69,12 @@ impl Active {
         let active = Arc::new(Self {
             watches: watches.collect(),
             controller,
+            registrar,
             knowledge: RwLock::default(),
             open: watch::Sender::new(false),
-            overdue: AtomicUsize::new(0),
             guide: RwLock::default(),
+            hints: Notify::new(),
+            looked: Mutex::new(Looked { at: Instant::now(), again: false }),
         });
         let mut queue = lock(&runner.queue);
         let lane = active.controller.parent();
@@ -90,6 +89,35 @@ impl Active {
 
     pub(crate) fn knowledge(&self) -> Option<Arc<Knowledge>> {
         self.knowledge.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether decisions that rest on this knowledge are still made.
+    pub(crate) fn is_known_as(&self, knowledge: &Knowledge) -> bool {
+        self.knowledge().is_some_and(|known| std::ptr::eq(&raw const *known, knowledge))
+    }
+
+    /// A sync begins: schemas that were not looked at for a while are.
+    pub(crate) fn look_sometimes(&self) {
+        self.look(LOOK_AFTER, false);
+    }
+
+    /// A status has no place: schemas that were not looked at for a while are, whatever the server's index says.
+    pub(crate) fn look_for_status(&self) -> Duration {
+        self.look(LOOK_AFTER, true);
+        LOOK_AFTER
+    }
+
+    /// A write failed as it does when a schema or the status subresource is no longer as it was.
+    pub(crate) fn look_soon(&self) {
+        self.look(LOOK_AFTER_HINT, true);
+    }
+
+    fn look(&self, after: Duration, again: bool) {
+        let mut looked = lock(&self.looked);
+        if looked.at.elapsed() >= after {
+            *looked = Looked { at: Instant::now(), again: looked.again || again };
+            self.hints.notify_one();
+        }
     }
 
     /// The kind of revisions, if the controller keeps any.
@@ -122,10 +150,18 @@ impl Active {
         *self.open.borrow() && self.can_open()
     }
 
-    /// Waits until its parents may be synced, or may no longer be.
-    pub(crate) async fn opened_or_closed(&self) {
-        // The sender lives as long as this.
-        let _ = self.open.subscribe().changed().await;
+    /// Changes when its parents may be synced, or may no longer be.
+    pub(crate) fn openness(&self) -> watch::Receiver<bool> {
+        self.open.subscribe()
+    }
+
+    /// The uid by which a parent belongs to a shard.
+    pub(crate) fn shard_uid<'a>(&'a self, parent: &'a Object) -> &'a str {
+        self.registrar.as_deref().unwrap_or_else(|| parent.uid())
+    }
+
+    fn know(&self, knowledge: Knowledge) {
+        *self.knowledge.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(knowledge));
     }
 
     fn can_open(&self) -> bool {
@@ -142,8 +178,8 @@ fn options(prune: &[String], metadata_only: bool) -> Result<Options, PruneError>
     Ok(Options { prune: Prune::new(prune.iter().cloned())?, metadata_only })
 }
 
-/// Lets the parents of a controller be synced while all of its kinds are there, and holds them while not. Who `is_late`, or whose kinds
-/// are, does not learn with the others: what they are learning from may be older than the kinds.
+/// Lets the parents of a controller be synced while all of its kinds are there, and holds them while not. A controller that `is_late`, or
+/// whose kinds are, reads its schemas separately: what others learn from may be older than the kinds.
 async fn guide(active: Arc<Active>, runner: Arc<Runner>, mut is_late: bool) {
     let lane = active.controller.parent().clone();
     loop {
@@ -156,7 +192,7 @@ async fn guide(active: Arc<Active>, runner: Arc<Runner>, mut is_late: bool) {
             }
         }
         let knowledge = learn_kinds(&active, &runner, is_late).await;
-        *active.knowledge.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(knowledge));
+        active.know(knowledge);
         if !active.can_open() {
             continue;
         }
@@ -165,23 +201,79 @@ async fn guide(active: Arc<Active>, runner: Arc<Runner>, mut is_late: bool) {
         let parents = runner.find_parents(&lane);
         tracing::info!(kind = %lane, parents, "all caches are filled; syncing");
         runner.wake.notify_one();
-        // Whatever kind goes away first.
-        let missing = active.watches().iter().map(|watch| {
-            Box::pin(async move {
-                let mut state = watch.state();
-                while state != KindState::Missing {
-                    state = watch.state_after(&state).await;
-                }
-            })
-        });
-        futures::future::select_all(missing).await;
+        tokio::select! {
+            biased;
+            () = any_missing(&active) => {}
+            () = keep_learning(&active, &runner) => {}
+        }
         is_late = true;
         active.open.send_replace(false);
         lock(&runner.queue).pause(&lane);
     }
 }
 
+/// Ends when a kind goes away, whichever is the first.
+async fn any_missing(active: &Active) {
+    let missing = active.watches().iter().map(|watch| {
+        Box::pin(async move {
+            let mut state = watch.state();
+            while state != KindState::Missing {
+                state = watch.state_after(&state).await;
+            }
+        })
+    });
+    futures::future::select_all(missing).await;
+}
+
+/// Learns again whenever schemas have changed, or could not be read before. Never ends.
+async fn keep_learning(active: &Active, runner: &Arc<Runner>) {
+    let mut wait = UNREAD_WAIT;
+    loop {
+        let Some(known) = active.knowledge() else { return std::future::pending().await };
+        let retried = async {
+            if known.is_complete() {
+                std::future::pending::<()>().await;
+            } else {
+                tokio::time::sleep(wait).await;
+            }
+        };
+        let is_hint = tokio::select! {
+            biased;
+            () = active.hints.notified() => true,
+            () = retried => false,
+        };
+        let again = {
+            let mut looked = lock(&active.looked);
+            looked.at = Instant::now();
+            std::mem::take(&mut looked.again)
+        };
+        wait = if is_hint { wait } else { (wait * 2).min(UNREAD_WAIT_MAX) };
+        if !again && known.is_complete() && !has_changed(active, runner, &known).await {
+            continue;
+        }
+        let learned = learn_kinds(active, runner, true).await;
+        if learned.decides_as(&known) {
+            // Only what the server calls it is new.
+            active.know(learned);
+            continue;
+        }
+        let kind = active.controller.parent();
+        tracing::info!(%kind, "its schemas have changed; syncing all parents");
+        active.know(learned);
+        runner.forget_memories(kind);
+        runner.find_parents(kind);
+        wait = UNREAD_WAIT;
+    }
+}
+
 impl Runner {
+    /// Forgets what was learned by old schemas. A sync that runs forgets it by itself.
+    fn forget_memories(&self, kind: &Kind) {
+        for (_, state) in lock(&self.parents).iter_mut().filter(|((of, _), _)| of == kind) {
+            state.memory = Memory::default();
+        }
+    }
+
     /// Wakes all parents of a kind, and tells how many there are. A shared cache may have been filled before the
     /// controller came.
     pub(crate) fn find_parents(&self, kind: &Kind) -> usize {
@@ -192,76 +284,4 @@ impl Runner {
         }
         parents.len()
     }
-
-    async fn read(&self, kind: &Kind, path: String) -> Result<Bytes, Failure> {
-        let (method, body) = (Method::GET, Vec::new());
-        self.api.send(Call { verb: "get", method, kind, path, content_type: None, body, turn: None }).await
-    }
-}
-
-/// Asks until the server answers: a decision on a guess would be worse than none. Schemas are shared with others that learn at the same
-/// time, unless it has to be asked `anew`.
-async fn learn_kinds(active: &Active, runner: &Runner, anew: bool) -> Knowledge {
-    let parent = active.controller.parent();
-    let mut wait = Duration::from_millis(500);
-    let has_status = loop {
-        match has_status(parent, runner).await {
-            Ok(Some(has_status)) => break has_status,
-            // A new kind is served a moment before the server tells of it.
-            Ok(None) => tracing::debug!(kind = %parent, "the server does not tell of the kind yet"),
-            Err(failure) => {
-                tracing::warn!(kind = %parent, %failure, "cannot learn whether the kind has a status subresource");
-            }
-        }
-        tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(Duration::from_secs(30));
-    };
-    let mut rules = BTreeMap::new();
-    let mut documents: BTreeMap<String, Shared> = BTreeMap::new();
-    for watch in active.watches() {
-        let kind = watch.kind();
-        let path = Document::path(kind);
-        if !documents.contains_key(&path) {
-            let document = if anew { Shared::default() } else { runner.documents.shared(&path) };
-            let read = async || read_document(kind, &path, runner).await.ok_or(());
-            // Without it the rules are unknown ones.
-            let _ = document.get_or_try_init(read).await;
-            documents.insert(path.clone(), document);
-        }
-        if let Some(found) = documents.get(&path).and_then(|document| document.get()?.rules(kind)) {
-            rules.insert(kind.clone(), found);
-        }
-    }
-    Knowledge { has_status, rules }
-}
-
-/// The schemas of a group. Without them lists are compared by their looks and statuses may name what has no place, so a server that
-/// cannot tell them now is asked a few times.
-async fn read_document(kind: &Kind, path: &str, runner: &Runner) -> Option<Published> {
-    let mut wait = Duration::from_millis(500);
-    for tries_left in (0..SCHEMA_TRIES).rev() {
-        let retry_after = match runner.read(kind, path.to_owned()).await {
-            Ok(answer) => return Some(Published::new(answer)),
-            Err(Failure::Unavailable { retry_after, .. }) if tries_left > 0 => retry_after,
-            Err(failure) => {
-                tracing::warn!(%kind, %failure, "cannot read the schema of the kind; lists are compared by their looks");
-                return None;
-            }
-        };
-        tokio::time::sleep(retry_after.unwrap_or_default().max(wait)).await;
-        wait *= 2;
-    }
-    None
-}
-
-/// Whether the kind has the status subresource. `None`: the server does not tell of the kind at all.
-async fn has_status(kind: &Kind, runner: &Runner) -> Result<Option<bool>, Failure> {
-    let root = if kind.group().is_empty() { "/api" } else { "/apis" };
-    let answer = runner.read(kind, format!("{root}/{}", kind.api_version())).await?;
-    let list: Value = serde_json::from_slice(&answer).unwrap_or_default();
-    let told = |name: &str| {
-        let resources = list["resources"].as_array();
-        resources.is_some_and(|resources| resources.iter().any(|resource| resource["name"] == name))
-    };
-    Ok(told(kind.plural()).then(|| told(&format!("{}/status", kind.plural()))))
 }

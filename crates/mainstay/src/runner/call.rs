@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::oneshot;
 
 use super::course::{Answer, has_finalizer};
+use super::threads;
 use crate::controller::Controller;
 use crate::handler::{AnyFinalize, AnyHandler, Error, Finalized, SyncRequest, SyncResponse};
 
@@ -18,9 +21,12 @@ pub(crate) enum Called<T> {
     Answered(Result<T, Error>),
     /// It panicked, with this message.
     Panicked(String),
-    /// It took longer than allowed.
-    TooSlow,
+    /// It took longer than allowed, and may still run.
+    TooSlow(Option<Busy>),
 }
+
+/// Ends when a handler that could not be stopped has returned. Its answer is dropped: it comes too late to be trusted.
+pub(crate) type Busy = BoxFuture<'static, ()>;
 
 /// Who is asked about a parent.
 pub(crate) enum Role<'a> {
@@ -45,20 +51,13 @@ impl<'a> Role<'a> {
     }
 }
 
-/// Asks whoever is to be asked, within the controller's deadline. See [`call_sync`] for `overdue`.
-pub(crate) async fn ask(
-    controller: &Controller,
-    request: &SyncRequest,
-    finalizer: &str,
-    overdue: impl FnOnce() + Send,
-) -> Called<Answer> {
+/// Asks whoever is to be asked, within the controller's deadline.
+pub(crate) async fn ask(controller: &Controller, request: &SyncRequest, finalizer: &str) -> Called<Answer> {
     let deadline = controller.options.deadline;
     match Role::of(controller, request, finalizer) {
-        Role::Handler(handler) => {
-            call_sync(handler, request.clone(), deadline, overdue).await.map(Answer::Synced)
-        }
+        Role::Handler(handler) => call_sync(handler, request.clone(), deadline).await.map(Answer::Synced),
         Role::Finalizer(finalize) => {
-            call_finalize(finalize, request.clone(), deadline, overdue).await.map(Answer::Finalized)
+            call_finalize(finalize, request.clone(), deadline).await.map(Answer::Finalized)
         }
         Role::Nobody => Called::Answered(Ok(Answer::Finalized(Finalized::Done))),
     }
@@ -69,23 +68,17 @@ impl<T> Called<T> {
         match self {
             Self::Answered(answer) => Called::Answered(answer.map(to)),
             Self::Panicked(message) => Called::Panicked(message),
-            Self::TooSlow => Called::TooSlow,
+            Self::TooSlow(busy) => Called::TooSlow(busy),
         }
     }
 }
 
-/// Calls the handler. `overdue` is called when the deadline passes while a blocking handler still runs: it cannot be
-/// stopped, so this returns only when it does.
-async fn call_sync(
-    handler: &AnyHandler,
-    request: SyncRequest,
-    deadline: Duration,
-    overdue: impl FnOnce() + Send,
-) -> Called<SyncResponse> {
+/// Calls the handler.
+async fn call_sync(handler: &AnyHandler, request: SyncRequest, deadline: Duration) -> Called<SyncResponse> {
     match handler {
         AnyHandler::Plain(handler) => {
             let handler = Arc::clone(handler);
-            call_plain(move || handler.sync(&request), deadline, overdue).await
+            call_plain(move || handler.sync(&request), deadline).await
         }
         AnyHandler::Async(handler) => call_async(handler(request), deadline).await,
     }
@@ -96,12 +89,11 @@ async fn call_finalize(
     finalize: &AnyFinalize,
     request: SyncRequest,
     deadline: Duration,
-    overdue: impl FnOnce() + Send,
 ) -> Called<Finalized> {
     match finalize {
         AnyFinalize::Plain(finalize) => {
             let finalize = Arc::clone(finalize);
-            call_plain(move || finalize.finalize(&request), deadline, overdue).await
+            call_plain(move || finalize.finalize(&request), deadline).await
         }
         AnyFinalize::Async(finalize) => call_async(finalize(request), deadline).await,
     }
@@ -110,7 +102,6 @@ async fn call_finalize(
 async fn call_plain<T: Send + 'static>(
     call: impl FnOnce() -> Result<T, Error> + Send + 'static,
     deadline: Duration,
-    overdue: impl FnOnce() + Send,
 ) -> Called<T> {
     // A runtime with one thread is a test or a simulation, where the order of everything must be the same each time.
     if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
@@ -119,18 +110,21 @@ async fn call_plain<T: Send + 'static>(
             Err(panic) => Called::Panicked(message(&*panic)),
         };
     }
-    let mut running = tokio::task::spawn_blocking(call);
-    let Ok(joined) = tokio::time::timeout(deadline, &mut running).await else {
-        overdue();
-        // Its answer comes too late to be trusted. It is waited for because a parent is never synced twice at once.
-        let _ = running.await;
-        return Called::TooSlow;
+    let (tell, mut told) = oneshot::channel();
+    let runtime = Handle::current();
+    let job = move || {
+        let _entered = runtime.enter();
+        // Nobody listens any more if it is too late.
+        let _ = tell.send(catch_unwind(AssertUnwindSafe(call)));
     };
-    match joined {
-        Ok(answer) => Called::Answered(answer),
-        Err(error) => Called::Panicked(
-            error.try_into_panic().map_or_else(|_| "cancelled".into(), |panic| message(&*panic)),
-        ),
+    if let Err(error) = threads::run(Box::new(job)) {
+        return Called::Answered(Err(Error::new(error)));
+    }
+    match tokio::time::timeout(deadline, &mut told).await {
+        Ok(Ok(Ok(answer))) => Called::Answered(answer),
+        Ok(Ok(Err(panic))) => Called::Panicked(message(&*panic)),
+        Ok(Err(_)) => Called::Panicked("it ended without an answer".into()),
+        Err(_) => Called::TooSlow(Some(told.map(drop).boxed())),
     }
 }
 
@@ -138,11 +132,42 @@ async fn call_async<T>(call: impl Future<Output = Result<T, Error>>, deadline: D
     match tokio::time::timeout(deadline, AssertUnwindSafe(call).catch_unwind()).await {
         Ok(Ok(answer)) => Called::Answered(answer),
         Ok(Err(panic)) => Called::Panicked(message(&*panic)),
-        Err(_) => Called::TooSlow,
+        // It was dropped, so it runs no longer.
+        Err(_) => Called::TooSlow(None),
     }
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it did not say why".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_handler_that_blocks_keeps_no_runtime_from_ending() {
+        let (free, freed) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let ends = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap();
+            let blocked = move || {
+                let _ = freed.recv();
+                Ok(())
+            };
+            let called = runtime.block_on(async {
+                tokio::spawn(call_plain(blocked, Duration::from_millis(1))).await.unwrap()
+            });
+            assert!(matches!(called, Called::TooSlow(Some(_))));
+            drop((called, runtime));
+            tell.send(()).unwrap();
+        });
+        told.recv_timeout(Duration::from_mins(1)).expect("the runtime ends");
+        drop(free);
+        ends.join().unwrap();
+    }
 }

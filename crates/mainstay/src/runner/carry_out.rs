@@ -1,16 +1,19 @@
 //! Carries a plan out, step by step, and tells of what went wrong where people look.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use super::confirm::Confirmation;
 use super::course::{Answer, Course};
 use super::sync::Ended;
 use super::{ParentState, Trigger, lock};
-use crate::execute::{Executor, Failure, Outcome as StepOutcome};
+use crate::cache::Change;
+use crate::execute::{Executor, Failure, Heard, Outcome as StepOutcome};
 use crate::handler::Answers;
-use crate::kind::ObjectRef;
+use crate::kind::{Kind, ObjectRef};
 use crate::plan::{Action, Memory, Plan, Reason, StatusOf, Step, Waiting, plan_status};
 use crate::queue::{Outcome, Priority};
 
@@ -106,6 +109,7 @@ impl Course<'_> {
         let mut problems = Vec::new();
         let mut withheld = 0;
         let mut not_reached = RESTS;
+        let mut confirmed = None;
         for (place, step) in plan.steps.iter().enumerate() {
             // The first is always tried: a sync that never wrote anything would never come to an end.
             if place > 0 && Instant::now() > self.deadline {
@@ -118,7 +122,13 @@ impl Course<'_> {
                 executed.outcomes.push("put off: the deletion budget is used up".into());
                 continue;
             }
-            let outcome = self.execute_step(step, &mut state.memory).await;
+            let confirmation = self.confirm(step, &mut confirmed).await;
+            let stale = matches!(confirmation, Confirmation::Outdated);
+            let outcome = match confirmation {
+                Confirmation::Current => self.execute_step(step, &mut state.memory).await,
+                Confirmation::Outdated => StepOutcome::Outdated,
+                Confirmation::Failed(failure) => StepOutcome::Failed(failure),
+            };
             if is_budgeted(step) && outcome != StepOutcome::Done {
                 lock(&self.runner.budget).put_back();
             }
@@ -131,7 +141,7 @@ impl Course<'_> {
                 StepOutcome::NotNeeded => {}
                 StepOutcome::Outdated => {
                     executed.outdated = true;
-                    executed.contended = Some(step.object.clone());
+                    executed.contended = Some(if stale { plan.parent.clone() } else { step.object.clone() });
                 }
                 // The next decision knows of the refusal, and has the child created anew.
                 StepOutcome::Failed(Failure::Refused { immutable: true, .. }) if self.recreates(step) => {
@@ -147,7 +157,7 @@ impl Course<'_> {
             // on a decision that the status or a field of the parent was to record first.
             let rests = matches!(step.action, Action::AddFinalizer | Action::Release | Action::WriteStatus)
                 || step.reason == Reason::ParentDiffers;
-            if fenced || rests && (executed.outdated || executed.failure.is_some()) {
+            if fenced || stale || rests && (executed.outdated || executed.failure.is_some()) {
                 break;
             }
         }
@@ -175,19 +185,28 @@ impl Course<'_> {
     }
 
     async fn execute_step(&self, step: &Step, memory: &mut Memory) -> StepOutcome {
-        let wrote = |kind: &_, change: &_| self.runner.changed(kind, change, Some(&self.id));
-        let found = |kind: &_, change: &_| self.runner.changed(kind, change, None);
-        let executor = Executor {
+        let wrote = |kind: &Kind, change: &Change| {
+            if let Some(now) = change.now().filter(|now| (kind, now.key()) == (&self.id.0, &self.id.1)) {
+                *lock(&self.parent) = Arc::clone(now);
+            }
+            self.runner.changed(kind, change, Some(&self.id));
+        };
+        let found = |kind: &Kind, change: &Change| self.runner.changed(kind, change, None);
+        let executor = self.executor(&wrote, &found);
+        let outcome = executor.execute_step(step, self.knowledge.rules(&step.object.kind), memory).await;
+        self.note(step, &outcome);
+        outcome
+    }
+
+    pub(super) fn executor<'a>(&'a self, wrote: &'a Heard<'a>, found: &'a Heard<'a>) -> Executor<'a> {
+        Executor {
             api: &self.runner.api,
             caches: &self.runner.caches,
             turn: &self.turn,
             parent: &self.request.snapshot().parent,
-            wrote: &wrote,
-            found: &found,
-        };
-        let outcome = executor.execute_step(step, self.knowledge.rules(&step.object.kind), memory).await;
-        self.note(step, &outcome);
-        outcome
+            wrote,
+            found,
+        }
     }
 
     fn note(&self, step: &Step, outcome: &StepOutcome) {
@@ -206,6 +225,11 @@ impl Course<'_> {
                 tracing::debug!(%object, %failure, "could not {action}");
             }
             StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
+        }
+        if let StepOutcome::Failed(failure) = outcome
+            && failure.hints_at_schema()
+        {
+            self.active.look_soon();
         }
     }
 

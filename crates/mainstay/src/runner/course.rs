@@ -1,13 +1,11 @@
 //! The course of one sync: call the handler, then act on its answer or on its error.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::call::{Called, ask};
+use super::call::{Busy, Called, ask};
 use super::carry_out::Executed;
 use super::sync::Ended;
 use super::{Active, Knowledge, ParentId, ParentState, PastSync, Runner, Trigger, lock};
@@ -16,7 +14,7 @@ use crate::events::{Event, Regarding};
 use crate::handler::{
     Answers, Effect, Error, ErrorKind, Finalized, Registration, Related, SyncRequest, SyncResponse,
 };
-use crate::plan::{PAUSED, Plan, Situation, Waiting, decide_finalized, decide_response};
+use crate::plan::{Memory, PAUSED, Plan, Situation, Waiting, decide_finalized, decide_response};
 use crate::queue::{Outcome, Priority};
 use crate::replicas::Turn;
 
@@ -27,6 +25,8 @@ pub(super) struct Course<'a> {
     pub(super) knowledge: &'a Knowledge,
     pub(super) id: ParentId,
     pub(super) request: SyncRequest,
+    /// The parent as the decision saw it, with what this sync wrote to it since.
+    pub(super) parent: Mutex<Arc<Object>>,
     pub(super) turn: Turn,
     pub(super) triggers: Vec<String>,
     /// No step begins after this.
@@ -97,7 +97,8 @@ pub(crate) fn has_finalizer(parent: &Value, finalizer: &str) -> bool {
 }
 
 impl Course<'_> {
-    pub(super) async fn run(self) -> Ended {
+    /// Runs to its end. A handler that has not returned by its deadline is left in `busy`.
+    pub(super) async fn run(self, busy: &mut Option<Busy>) -> Ended {
         let parent = &self.request.snapshot().parent;
         if is_paused(parent) {
             self.remember(self.waiting(Waiting::Paused), None);
@@ -115,7 +116,8 @@ impl Course<'_> {
             Called::Panicked(message) => {
                 self.failed("HandlerPanicked", &format!("the handler panicked: {message}"))
             }
-            Called::TooSlow => {
+            Called::TooSlow(still) => {
+                *busy = still;
                 let deadline = self.active.controller.options.deadline.as_secs_f64();
                 self.failed("HandlerTooSlow", &format!("the handler did not answer within {deadline} s"))
             }
@@ -127,10 +129,9 @@ impl Course<'_> {
     }
 
     async fn call(&self) -> Called<Answer> {
-        let overdue = Overdue::new(&self.active.overdue, &self.runner.wake);
         let started = Instant::now();
         let finalizer = &self.runner.finalizer;
-        let called = ask(&self.active.controller, &self.request, finalizer, || overdue.begin()).await;
+        let called = ask(&self.active.controller, &self.request, finalizer).await;
         self.runner.metrics.handler_finished(&self.id.0, started.elapsed());
         called
     }
@@ -175,8 +176,7 @@ impl Course<'_> {
         }
     }
 
-    /// A handler's error: neither the parent nor a child is written, but for the condition of a parent that does not fit
-    /// its type.
+    /// A handler's error: neither the parent nor a child is written, but for the condition of a parent that rests.
     async fn after_error(&self, error: &Error) -> Ended {
         let text = error.chain();
         match error.kind() {
@@ -190,17 +190,10 @@ impl Course<'_> {
                 (Outcome::DONE, "waiting")
             }
             ErrorKind::InvalidParent { .. } => {
-                let mut plan = self.waiting(Waiting::InvalidParent { message: text.clone() });
-                let mut state = self.take_state();
-                let executed = self.report_problems(&mut plan, &mut state, (&Value::Null, &Map::new())).await;
-                // Nobody would be told if the condition could not be written and the parent rested.
-                let untold = executed.failure.is_some() || executed.outdated;
-                self.finish(state, plan, executed.outcomes, Some(text));
-                (if untold { Outcome::FAILED } else { Outcome::Terminal }, "invalid")
+                self.rest(Waiting::InvalidParent { message: text.clone() }, text, "invalid").await
             }
             ErrorKind::Terminal => {
-                self.failed("SyncFailed", &text);
-                (Outcome::Terminal, "terminal")
+                self.rest(Waiting::Failed { message: text.clone() }, text, "terminal").await
             }
             ErrorKind::RetryAfter(wait) => {
                 self.failed("SyncFailed", &text);
@@ -208,6 +201,17 @@ impl Course<'_> {
             }
             ErrorKind::Retry => self.failed("SyncFailed", &text),
         }
+    }
+
+    /// Nothing is tried again until the parent changes. Its condition says why; all else in its status stays.
+    async fn rest(&self, why: Waiting, error: String, result: &'static str) -> Ended {
+        let mut plan = self.waiting(why);
+        let mut state = self.take_state();
+        let executed = self.report_problems(&mut plan, &mut state, (&Value::Null, &Map::new())).await;
+        // Nobody would know if the condition could not be written and the parent rested.
+        let untold = executed.failure.is_some() || executed.outdated;
+        self.finish(state, plan, executed.outcomes, Some(error));
+        (if untold { Outcome::FAILED } else { Outcome::Terminal }, result)
     }
 
     fn failed(&self, reason: &'static str, message: &str) -> Ended {
@@ -253,6 +257,10 @@ impl Course<'_> {
         outcomes: Vec<String>,
         error: Option<String>,
     ) {
+        if !self.active.is_known_as(self.knowledge) {
+            // Schemas have changed meanwhile.
+            state.memory = Memory::default();
+        }
         state.errors += u64::from(error.is_some());
         state.error.clone_from(&error);
         if !plan.is_settled() || error.is_some() {
@@ -298,6 +306,7 @@ impl Course<'_> {
                 self.runner.metrics.deletions_withheld(&self.id.0, withheld as u64);
                 lock(&self.runner.budget).wait()
             }),
+            plan.waiting.contains(&Waiting::NoStatusSubresource).then(|| self.active.look_for_status()),
         ];
         let error = executed.failure.as_ref().map(ToString::to_string).or(problem);
         let retry = executed.failure.is_some() || plan.waiting.iter().any(Waiting::is_retried);
@@ -307,31 +316,5 @@ impl Course<'_> {
         }
         self.finish(state, plan, executed.outcomes, error);
         ended
-    }
-}
-
-/// Counts a handler that runs past its deadline, so that it doesn't take the place of others.
-struct Overdue<'a> {
-    count: &'a AtomicUsize,
-    begun: AtomicUsize,
-    /// Told that there is room for another.
-    wake: &'a Notify,
-}
-
-impl<'a> Overdue<'a> {
-    fn new(count: &'a AtomicUsize, wake: &'a Notify) -> Self {
-        Self { count, begun: AtomicUsize::new(0), wake }
-    }
-
-    fn begin(&self) {
-        self.begun.store(1, Ordering::Relaxed);
-        self.count.fetch_add(1, Ordering::Relaxed);
-        self.wake.notify_one();
-    }
-}
-
-impl Drop for Overdue<'_> {
-    fn drop(&mut self) {
-        self.count.fetch_sub(*self.begun.get_mut(), Ordering::Relaxed);
     }
 }

@@ -41,6 +41,11 @@ impl Published {
         Self { hash: digest(&SHA256, &text).as_ref().to_vec(), text, document: OnceLock::new() }
     }
 
+    /// Its text as a tree, if it is JSON.
+    pub(super) fn json(&self) -> Option<serde_json::Value> {
+        serde_json::from_slice(&self.text).ok()
+    }
+
     /// The rules of a kind, if the document describes it.
     pub(super) fn rules(&self, kind: &Kind) -> Option<Arc<Rules>> {
         let key = (self.hash.clone(), kind.clone());

@@ -13,7 +13,7 @@ use super::course::Answer;
 use super::lookup::describe;
 use super::{Active, Knowledge, Runner, lock};
 use crate::cache::{KindState, Object, Selector, Watch};
-use crate::execute::Reader;
+use crate::execute::{Doubt, Reader};
 use crate::handler::SyncRequest;
 use crate::kind::{Key, Kind, ObjectRef};
 use crate::metrics::Reading;
@@ -85,12 +85,12 @@ impl Runner {
         let no_parent = || PlanError::NoParent { kind: kind.clone(), key: key.clone() };
         let parent = self.caches.get(kind, key).ok_or_else(no_parent)?;
         let request = self.request_to_plan(&active, Arc::clone(&parent));
-        let called = ask(&active.controller, &request, &self.finalizer, || ()).await;
+        let called = ask(&active.controller, &request, &self.finalizer).await;
         let answer = match called {
             Called::Answered(Ok(answer)) => Ok(answer),
             Called::Answered(Err(error)) => Err(PlanError::Handler(error.chain())),
             Called::Panicked(message) => Err(PlanError::Handler(format!("it panicked: {message}"))),
-            Called::TooSlow => Err(PlanError::Handler("it did not answer in time".into())),
+            Called::TooSlow(_) => Err(PlanError::Handler("it did not answer in time".into())),
         };
         let children = answer.as_ref().map_or(&[] as &[Value], Answer::children);
         let strangers = self.strangers(&active, &parent, children);
@@ -112,7 +112,7 @@ impl Runner {
         }
         if let Ok(plan) = &mut plan {
             self.hold_loops(plan, &parent, Instant::now());
-            if !self.fence.is_mine(parent.uid()) {
+            if !self.fence.is_mine(active.shard_uid(&parent)) {
                 plan.waiting.insert(0, Waiting::OtherReplica);
             }
         }
@@ -127,7 +127,7 @@ impl Runner {
         for step in &plan.steps {
             let rules = knowledge.rules(&step.object.kind);
             // Who cannot ask is left with the step: at worst it is one too many.
-            learned |= reader.is_rewritten(step, rules, memory).await.unwrap_or(false);
+            learned |= reader.resolve(step, rules, memory).await == Ok(Doubt::Rewritten);
         }
         learned
     }

@@ -10,6 +10,7 @@ mod active;
 mod budget;
 mod call;
 mod carry_out;
+mod confirm;
 mod course;
 mod dependencies;
 mod documents;
@@ -17,22 +18,23 @@ mod effects;
 mod history;
 mod hold;
 mod inspect;
+mod learn;
 mod lookup;
 mod registrations;
 mod sync;
+mod threads;
 mod trigger;
 mod wake;
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub(crate) use active::{Active, Knowledge};
+pub(crate) use active::Active;
 pub(crate) use budget::Bucket;
 pub use budget::DeletionBudget;
 pub(crate) use call::Role;
@@ -43,6 +45,7 @@ use history::History;
 pub use history::PastSync;
 pub(crate) use inspect::Debug;
 pub use inspect::{ControllerState, ParentReport};
+pub(crate) use learn::Knowledge;
 pub(crate) use lookup::{CacheLookup, RelatedWatch, describe};
 use registrations::Registrations;
 pub use trigger::Trigger;
@@ -151,14 +154,8 @@ impl Runner {
         }
     }
 
-    /// Handlers that run past their deadline take nobody's place.
-    fn overdue(&self) -> usize {
-        let controllers = self.controllers.read().unwrap_or_else(PoisonError::into_inner);
-        controllers.values().map(|active| active.overdue.load(Ordering::Relaxed)).sum()
-    }
-
     fn start_what_is_due(self: &Arc<Self>, running: &mut JoinSet<()>) {
-        while running.len() < self.concurrency + self.overdue() {
+        while running.len() < self.concurrency {
             let Some(taken) = self.take() else { return };
             running.spawn(Arc::clone(self).sync_taken(taken));
         }
@@ -168,19 +165,27 @@ impl Runner {
     pub(crate) async fn sync_taken(self: Arc<Self>, taken: Taken<Kind, Key, Trigger>) {
         let (lane, key) = (taken.lane.clone(), taken.key.clone());
         // Reports even if this future is dropped, so that no key stays taken for ever.
-        let mut report = Report { runner: &self, lane, key, outcome: Outcome::FAILED };
-        report.outcome = self.sync(taken).await;
+        let mut report = Report { runner: Arc::clone(&self), lane, key, outcome: Outcome::FAILED };
+        let (outcome, busy) = self.sync(taken).await;
+        report.outcome = outcome;
+        if let Some(busy) = busy {
+            // A parent is never synced twice at once, so its key stays taken until its handler returns. Nothing else waits for that.
+            tokio::spawn(async move {
+                busy.await;
+                drop(report);
+            });
+        }
     }
 }
 
-struct Report<'a> {
-    runner: &'a Runner,
+struct Report {
+    runner: Arc<Runner>,
     lane: Kind,
     key: Key,
     outcome: Outcome,
 }
 
-impl Drop for Report<'_> {
+impl Drop for Report {
     fn drop(&mut self) {
         lock(&self.runner.queue).done(&self.lane, &self.key, self.outcome, Instant::now());
         self.runner.wake.notify_one();

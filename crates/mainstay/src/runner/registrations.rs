@@ -41,15 +41,19 @@ impl Drop for Standing {
 }
 
 impl Runner {
-    /// Has a controller at work, in the place of one with the same parent kind.
-    pub(crate) fn start_controller(self: &Arc<Self>, controller: Controller) -> Result<(), PruneError> {
+    /// Has a controller at work, in the place of one with the same parent kind. `registrar` is the uid of the parent that asks for it.
+    pub(crate) fn start_controller(
+        self: &Arc<Self>,
+        controller: Controller,
+        registrar: Option<String>,
+    ) -> Result<(), PruneError> {
         let kind = controller.parent().clone();
         // Nobody looks for the controller before it is there: its guide may be quick.
         let mut controllers = self.controllers.write().unwrap_or_else(PoisonError::into_inner);
         // What failed under the old handler starts afresh under the new one.
         lock(&self.queue).retain(&kind, |_| false);
         // The new watches begin before the old ones end: what both want is not listed again.
-        let active = Active::start(controller, self, true)?;
+        let active = Active::start(controller, registrar, self, true)?;
         let old = controllers.insert(kind, active);
         drop(controllers);
         if let Some(old) = old {
@@ -108,6 +112,17 @@ impl Runner {
         }
     }
 
+    /// Parents that another replica looks after have nothing run here.
+    pub(crate) fn unregister_lost(&self, is_lost: impl Fn(&str) -> bool) {
+        let registrars: Vec<_> = lock(&self.registrations).keys().cloned().collect();
+        for id in registrars {
+            let parent = self.caches.get(&id.0, &id.1);
+            if parent.is_some_and(|parent| is_lost(parent.uid())) {
+                self.unregister_all(&id);
+            }
+        }
+    }
+
     fn unregister(&self, kind: &Kind, standing: Option<Standing>) {
         if standing.is_some_and(|standing| standing.refused.is_none()) {
             tracing::info!(%kind, "its controller is no longer asked for");
@@ -123,23 +138,25 @@ impl Runner {
             standing.refused = Some(RegisteredState::Taken);
             return standing;
         }
-        match self.start_controller(registration.controller.clone()) {
+        let registrar = self.caches.get(&parent.0, &parent.1).map(|parent| parent.uid().to_owned());
+        match self.start_controller(registration.controller.clone(), registrar) {
             Ok(()) => {
                 tracing::info!(%kind, by = %parent.1, "its controller is asked for");
                 let (runner, parent) = (Arc::downgrade(self), parent.clone());
                 let Some(active) = self.active(kind) else { return standing };
                 let herald = async move {
-                    let mut told = state_of(&active);
+                    let mut told = RegisteredState::Starting;
                     loop {
-                        changed(&active).await;
+                        // Listens before it looks: what happens in between is not missed.
+                        let changed = changed(&active);
                         let state = state_of(&active);
-                        if state == told {
-                            continue;
+                        if state != told {
+                            told = state;
+                            let Some(runner) = runner.upgrade() else { return };
+                            let kind = active.controller.parent().clone();
+                            runner.push(&parent, Priority::Normal, Trigger::Registered(kind));
                         }
-                        told = state;
-                        let Some(runner) = runner.upgrade() else { return };
-                        let kind = active.controller.parent().clone();
-                        runner.push(&parent, Priority::Normal, Trigger::Registered(kind));
+                        changed.await;
                     }
                 };
                 standing.herald = Some(tokio::spawn(herald).abort_handle());
@@ -195,8 +212,8 @@ fn state_of(active: &Active) -> RegisteredState {
     if active.is_ready() { RegisteredState::Ready } else { RegisteredState::Starting }
 }
 
-/// Waits until something about a controller may be different.
-async fn changed(active: &Active) {
+/// Ends when something about a controller may be different from when this was called.
+fn changed(active: &Active) -> impl Future<Output = ()> + Send {
     let states = active.watches().iter().map(|watch| {
         let state = watch.state();
         async move {
@@ -204,5 +221,10 @@ async fn changed(active: &Active) {
         }
         .boxed()
     });
-    select_all(states.chain([active.opened_or_closed().boxed()])).await;
+    let mut open = active.openness();
+    let opened_or_closed = async move {
+        // The sender lives as long as the controller.
+        let _ = open.changed().await;
+    };
+    select_all(states.chain([opened_or_closed.boxed()])).map(drop)
 }

@@ -1,13 +1,14 @@
 //! From a turn in the queue to a course: is there still a parent, is it ours, and what does its handler get to see?
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+use super::call::Busy;
 use super::course::Course;
 use super::{Active, CacheLookup, Runner, Trigger};
 use crate::cache::Object;
@@ -24,8 +25,8 @@ const NOT_READY_WAIT: Duration = Duration::from_secs(1);
 pub(super) type Ended = (Outcome, &'static str);
 
 impl Runner {
-    /// Syncs a parent whose turn it is.
-    pub(super) async fn sync(self: &Arc<Self>, taken: Taken<Kind, Key, Trigger>) -> Outcome {
+    /// Syncs a parent whose turn it is. Its handler may have been given up and still run.
+    pub(super) async fn sync(self: &Arc<Self>, taken: Taken<Kind, Key, Trigger>) -> (Outcome, Option<Busy>) {
         let started = Instant::now();
         let kind = taken.lane.clone();
         self.metrics.sync_started(&kind, started.saturating_duration_since(taken.ready_since));
@@ -36,12 +37,13 @@ impl Runner {
             trigger = taken.triggers.first().unwrap_or(&Trigger::Time).as_str(),
             failures = (taken.failures > 0).then_some(taken.failures),
         );
-        let (outcome, result) = self.sync_one(taken).instrument(span).await;
+        let mut busy = None;
+        let (outcome, result) = self.sync_one(taken, &mut busy).instrument(span).await;
         self.metrics.sync_finished(&kind, result, started.elapsed());
-        outcome
+        (outcome, busy)
     }
 
-    async fn sync_one(self: &Arc<Self>, taken: Taken<Kind, Key, Trigger>) -> Ended {
+    async fn sync_one(self: &Arc<Self>, taken: Taken<Kind, Key, Trigger>, busy: &mut Option<Busy>) -> Ended {
         let id = (taken.lane, taken.key);
         let Some(active) = self.active(&id.0) else { return (Outcome::DONE, "gone") };
         // A kind that goes away takes its objects along in the cache before anybody is told; a decision on that would be
@@ -49,17 +51,20 @@ impl Runner {
         let Some(knowledge) = active.knowledge().filter(|_| active.is_ready()) else {
             return (Outcome::Done { again_after: Some(NOT_READY_WAIT) }, "waiting");
         };
+        active.look_sometimes();
         let Some(parent) = self.caches.get(&id.0, &id.1) else {
             self.forget(&id);
             return (Outcome::DONE, "gone");
         };
         // Whoever takes the shard over finds all of its parents anew.
-        let Ok(turn) = self.fence.begin(parent.uid()) else { return (Outcome::DONE, "other-replica") };
+        let Ok(turn) = self.fence.begin(active.shard_uid(&parent)) else {
+            return (Outcome::DONE, "other-replica");
+        };
         let mut triggers: Vec<_> = taken.triggers.iter().map(ToString::to_string).collect();
         if triggers.is_empty() {
             triggers.push(Trigger::Time.to_string());
         }
-        let request = self.request(&active, parent);
+        let request = self.request(&active, Arc::clone(&parent));
         let deadline = later(Instant::now(), active.controller.options.deadline);
         let course = Course {
             runner: self,
@@ -67,11 +72,12 @@ impl Runner {
             knowledge: &knowledge,
             id,
             request,
+            parent: Mutex::new(parent),
             turn,
             triggers,
             deadline,
         };
-        course.run().await
+        course.run(busy).await
     }
 
     fn request(self: &Arc<Self>, active: &Arc<Active>, parent: Arc<Object>) -> SyncRequest {

@@ -6,7 +6,7 @@ use super::{ParentId, Runner, Trigger, lock};
 use crate::cache::{Change, Object};
 use crate::kind::{Key, Kind, Scope};
 use crate::plan::{PAUSED, RECONCILE_NOW};
-use crate::queue::{Priority, State};
+use crate::queue::Priority;
 
 impl Runner {
     /// Wakes all parents that a change concerns, but one: it wrote the change itself and looks again anyway.
@@ -60,12 +60,10 @@ impl Runner {
                 // What a user changed is looked at even if our own write brought it.
                 Touch::Changed => self.push(&parent, Priority::Now, Trigger::Changed),
                 Touch::Asked => self.push(&parent, Priority::Now, Trigger::Asked),
+                // Ends a rest after a terminal error, not a backoff.
                 Touch::Labelled => {
-                    // Ends a rest after a terminal error, not a backoff: others write annotations all the time.
-                    let state = lock(&self.queue).snapshot(kind, &parent.1).map(|known| known.state);
-                    let rests = matches!(state, Some(State::Resting { .. } | State::Running { .. }));
-                    let priority = if rests { Priority::Now } else { Priority::Normal };
-                    self.push_unless(except, &parent, priority, || Trigger::Touched);
+                    lock(&self.queue).touch(kind, &parent.1, Trigger::Touched, Instant::now());
+                    self.wake.notify_one();
                 }
                 Touch::Other => self.push_unless(except, &parent, Priority::Normal, || Trigger::Touched),
             },

@@ -333,7 +333,7 @@ async fn what_a_webhook_makes_of_a_child_is_not_fought_even_after_a_restart() {
 }
 
 /// What the server rewrites: quantities, defaults, values in lists, a Secret's `stringData`, an empty list.
-fn rewritten() -> Vec<Value> {
+pub(crate) fn rewritten() -> Vec<Value> {
     let resources = json!({
         "requests": {"cpu": "0.5", "memory": "1024Mi"},
         "limits": {"cpu": "1000m", "memory": "2048Mi"},

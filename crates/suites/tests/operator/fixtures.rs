@@ -1,7 +1,7 @@
 //! Controllers and small tools that several topics use.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -121,5 +121,30 @@ impl Switch {
 
     pub(crate) fn is_on(&self) -> bool {
         self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Opens once.
+#[derive(Clone, Default)]
+pub(crate) struct Door(Arc<(Mutex<bool>, Condvar)>);
+
+impl Door {
+    pub(crate) fn wait(&self) {
+        let (open, opened) = &*self.0;
+        drop(opened.wait_while(open.lock().unwrap(), |open| !*open).unwrap());
+    }
+
+    pub(crate) fn open(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+}
+
+/// Lets a blocked handler go even if the test fails.
+pub(crate) struct OpenAtLast(pub(crate) Door);
+
+impl Drop for OpenAtLast {
+    fn drop(&mut self) {
+        self.0.open();
     }
 }

@@ -27,6 +27,7 @@ mod replicas;
 mod seam;
 mod serving;
 mod shutdown;
+mod stale;
 mod status;
 mod strategies;
 mod sync;

@@ -1,6 +1,6 @@
 //! Whose turn it is, as a running operator shows it.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mainstay::{Controller, Error, SyncRequest, SyncResponse};
@@ -8,7 +8,9 @@ use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::operator::fixtures::{Count, Switch, for_ever, key, maps_after, maps_of, shops, until};
+use crate::operator::fixtures::{
+    Count, Door, OpenAtLast, Switch, for_ever, key, maps_after, maps_of, shops, until,
+};
 use crate::operator::kinds::{config_map, config_maps, define_shop, run, shop, shop_kind, step_through};
 use crate::operator::seam::Seam;
 
@@ -220,22 +222,6 @@ async fn a_handler_that_never_answers_is_given_up_at_its_deadline() {
     .await;
 }
 
-/// Opens once.
-#[derive(Clone, Default)]
-struct Door(Arc<(Mutex<bool>, Condvar)>);
-
-impl Door {
-    fn wait(&self) {
-        let (open, opened) = &*self.0;
-        drop(opened.wait_while(open.lock().unwrap(), |open| !*open).unwrap());
-    }
-
-    fn open(&self) {
-        *self.0.0.lock().unwrap() = true;
-        self.0.1.notify_all();
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn handlers_that_block_or_panic_harm_only_their_own_parents() {
     for_each_cluster(async |cluster| {
@@ -280,13 +266,4 @@ async fn handlers_that_block_or_panic_harm_only_their_own_parents() {
         running.stop().await;
     })
     .await;
-}
-
-/// Lets a blocked handler go even if the test fails: the runtime waits for it.
-struct OpenAtLast(Door);
-
-impl Drop for OpenAtLast {
-    fn drop(&mut self) {
-        self.0.open();
-    }
 }

@@ -1,13 +1,18 @@
 //! Controllers that a parent has run: a kind is registered by an object.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use mainstay::replicas::Replicas;
 use mainstay::{Controller, Kind, RegisteredState, Registration, Scope, SyncRequest, SyncResponse};
-use mainstay_testkit::{OperatorTest, eventually, for_each_cluster};
+use mainstay_testkit::{Cluster, OperatorTest, RunningOperator, eventually, for_each_cluster};
 use serde_json::{Value, json};
 
-use crate::operator::fixtures::maps_of;
+use crate::operator::fixtures::{maps, maps_of, until};
 use crate::operator::kinds::{config_maps, define_shop, secrets, shop, shop_kind};
 use crate::operator::own_kinds::own_kind;
+use crate::operator::seam::Seam;
 
 /// A Secret with the annotation `runs` has a controller of a kind like shops run, in the version that it names, and tells of it in another one.
 fn declares(kind: &Kind, request: &SyncRequest) -> Result<SyncResponse, mainstay::Error> {
@@ -109,6 +114,65 @@ async fn a_kind_that_comes_late_is_told_of() {
         is_told(&test, "early", &format!("no {}, 0 parents, {{}}", kind.kind())).await;
         cluster.create(definition).await;
         is_told(&test, "early", "ready, 0 parents, {}").await;
+    })
+    .await;
+}
+
+const PARENTS: usize = 20;
+
+/// A replica of a registrar, of two that share four shards.
+fn replica(cluster: &Cluster, name: &'static str) -> (Seam, RunningOperator) {
+    let seam = Seam::new(cluster);
+    let replicas = Replicas::sharded(cluster.namespace(), 4).identity(name);
+    let replicas =
+        replicas.retry_interval(Duration::from_millis(200)).lease_duration(Duration::from_hours(1));
+    let operator = seam.builder("registrar").replicas(replicas).controller(registrar()).build().unwrap();
+    (seam, RunningOperator::start(operator))
+}
+
+/// Has all shops want a map with this text, and waits until they have it.
+async fn all_have(cluster: &Cluster, text: &str) {
+    for number in 0..PARENTS {
+        let name = format!("map-{number}");
+        cluster.patch(&shop_kind(), &format!("shop-{number}"), maps(json!({&name: {"text": text}}))).await;
+    }
+    for number in 0..PARENTS {
+        until(cluster, &config_maps(), &format!("map-{number}"), |map| map["data"]["text"] == text).await;
+    }
+}
+
+#[tokio::test]
+async fn a_registered_controller_looks_after_the_parents_of_all_shards() {
+    for_each_cluster(async |cluster| {
+        define_shop(&cluster).await;
+        for number in 0..PARENTS {
+            cluster.create(shop(&format!("shop-{number}"), json!({}))).await;
+        }
+        cluster.create(secret("declaration", "1")).await;
+        let (first, one) = replica(&cluster, "one");
+        let (second, other) = replica(&cluster, "other");
+        eventually("both to have their share", async || {
+            let shards = |operator: &RunningOperator| {
+                let metrics = operator.operator().metrics();
+                let held = metrics
+                    .lines()
+                    .filter(|line| line.starts_with("mainstay_lease_held") && line.ends_with(" 1"));
+                held.count()
+            };
+            (shards(&one) == 2 && shards(&other) == 2).then_some(())
+        })
+        .await;
+        all_have(&cluster, "first").await;
+        let wrote = |seam: &Seam| -> BTreeSet<String> {
+            seam.requests("PATCH /configmaps/").iter().map(|sent| sent.object().to_owned()).collect()
+        };
+        // The replica that looks after the declaration runs the controller; when it ends, the other one does.
+        let (running, standing, next) =
+            if wrote(&second).is_empty() { (one, other, second) } else { (other, one, first) };
+        running.stop().await;
+        all_have(&cluster, "second").await;
+        assert_eq!(wrote(&next).len(), PARENTS);
+        standing.stop().await;
     })
     .await;
 }

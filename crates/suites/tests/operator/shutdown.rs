@@ -13,6 +13,7 @@ use mainstay_testkit::{Cluster, RunningOperator, eventually, for_each_cluster};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
+use crate::operator::fixtures::{Count, Door, OpenAtLast, until};
 use crate::operator::kinds::{config_map, config_maps, define_shop, shop, shop_kind};
 use crate::operator::seam::Seam;
 
@@ -130,6 +131,41 @@ async fn killed_operator_writes_nothing_more() {
         }
         assert_eq!(seam.writes().len(), 0, "{:?}", seam.writes());
         assert_eq!(gate.calls(), 1);
+    })
+    .await;
+}
+
+/// An operator whose shops want a config map of their name. Their handler is called once the door is open.
+fn behind(door: &Door, entered: &Count, cluster: &Cluster) -> Operator {
+    let (door, entered) = (door.clone(), entered.clone());
+    let controller = Controller::for_kind(shop_kind()).owns::<ConfigMap>().deadline(Duration::from_secs(1));
+    let controller = controller.sync(move |request: &SyncRequest| {
+        entered.add();
+        door.wait();
+        SyncResponse::new().with_child(config_map(request.name(), json!({})))
+    });
+    // A lease this long is not taken over unless it is given back.
+    let terms = Replicas::leader(cluster.namespace()).lease_duration(Duration::from_hours(1));
+    let operator = Operator::builder("shops", cluster.client()).namespace(cluster.namespace());
+    operator.controller(controller).replicas(terms).build().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_blocks_for_ever_keeps_neither_the_operator_nor_its_shard() {
+    for_each_cluster(async |cluster| {
+        define_shop(&cluster).await;
+        let (closed, entered) = (Door::default(), Count::default());
+        let _open = OpenAtLast(closed.clone());
+        let first = RunningOperator::start(behind(&closed, &entered, &cluster));
+        cluster.create(shop("paint", json!({}))).await;
+        eventually("the handler to block", async || (entered.get() == 1).then_some(())).await;
+        first.stop().await;
+        let open = Door::default();
+        open.open();
+        let second = RunningOperator::start(behind(&open, &Count::default(), &cluster));
+        until(&cluster, &config_maps(), "paint", |_| true).await;
+        assert_eq!(entered.get(), 1);
+        second.stop().await;
     })
     .await;
 }

@@ -1,7 +1,7 @@
 //! The parent's status.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use mainstay::{Controller, Scope, SyncRequest, SyncResponse};
+use mainstay::{Controller, Error, Scope, SyncRequest, SyncResponse};
 use mainstay_testkit::{OperatorTest, for_each_cluster};
 use serde_json::json;
 
@@ -196,6 +196,48 @@ async fn status_field_is_removed_even_if_nothing_else_changes() {
         test.settle().await;
         let made = test.get(&shop_kind(), "paint").await.unwrap();
         assert_eq!(made["status"], json!({"open": true, "observedGeneration": 1}));
+        test.assert_settled().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_terminal_error_is_on_the_parent_and_touches_nothing_else_there() {
+    for_each_cluster(async |cluster| {
+        let handler = |request: &SyncRequest| {
+            if request.parent_json()["spec"]["hopeless"] == true {
+                return Err(Error::terminal("no hope"));
+            }
+            let ready =
+                json!({"type": "Ready", "status": "True", "observedGeneration": request.generation()});
+            SyncResponse::from_status(json!({"conditions": [ready], "open": true}))
+        };
+        let test = step_through(&cluster, Controller::for_kind(shop_kind()).sync(handler)).await;
+        test.create(shop("paint", json!({}))).await;
+        test.settle().await;
+        cluster.patch_status(&shop_kind(), "paint", json!({"status": {"theirs": 1}})).await;
+        let before = test.get(&shop_kind(), "paint").await.unwrap();
+        test.patch(&shop_kind(), "paint", json!({"spec": {"hopeless": true}})).await;
+        assert_eq!(writes(&test.settle().await), 1);
+        let told = test.get(&shop_kind(), "paint").await.unwrap();
+        let mut status = told["status"].clone();
+        let condition = status["conditions"].as_array_mut().unwrap().pop().unwrap();
+        assert_eq!((&condition["type"], &condition["status"]), (&json!("Reconciled"), &json!("False")));
+        assert_eq!((&condition["reason"], &condition["message"]), (&json!("SyncFailed"), &json!("no hope")));
+        assert_eq!(condition["observedGeneration"], told["metadata"]["generation"]);
+        assert_eq!(status, before["status"], "the handler's own conditions and fields, and those of others");
+        let managed = told["metadata"]["managedFields"].as_array().unwrap();
+        let ours =
+            managed.iter().find(|entry| entry["manager"] == "shops" && entry["subresource"] == "status");
+        let ours = &ours.unwrap()["fieldsV1"]["f:status"];
+        assert_eq!(ours.get("f:theirs"), None, "what somebody else wrote stays theirs: {ours}");
+        assert!(ours.get("f:open").is_some(), "{ours}");
+
+        test.patch(&shop_kind(), "paint", json!({"metadata": {"labels": {"seen": "yes"}}})).await;
+        assert_eq!(writes(&test.settle().await), 0, "it is said once");
+        test.patch(&shop_kind(), "paint", json!({"spec": {"hopeless": false}})).await;
+        test.settle().await;
+        assert!(reconciled(&test.get(&shop_kind(), "paint").await.unwrap()).is_none(), "it is mended");
         test.assert_settled().await;
     })
     .await;

@@ -253,6 +253,12 @@ impl Check {
         self
     }
 
+    /// The first of the [seeds](Self::seeds); the others follow it. It is 1 unless said otherwise.
+    pub fn first_seed(mut self, seed: u64) -> Self {
+        self.first_seed = seed;
+        self
+    }
+
     /// Changes each property of the spec of the first object in the script whose kind this defines: alone, back again,
     /// and in as many sequences. The end state may depend on the last spec only.
     pub fn every_spec_change(mut self, definition: Value, sequences: usize) -> Self {

@@ -19,15 +19,14 @@ pub(super) fn shrink(
     let mut shortest = (course, found);
     let mut tried = 0;
     while let Some((course, found)) = {
-        let kinds = names(&shortest.1.1);
+        let known = shortest.1.1.clone();
         shorter(&shortest.0).into_iter().find_map(|course| {
             if tried == TRIES_MAX {
                 return None;
             }
             tried += 1;
             let found = fails(&course)?;
-            // Another failure may be worth its own report, but is not this one.
-            names(&found.1).iter().any(|name| kinds.contains(name)).then_some((course, found))
+            is_same_failure(&known, &found.1).then_some((course, found))
         })
     } {
         shortest = (course, found);
@@ -36,8 +35,12 @@ pub(super) fn shrink(
     (course, found, tried)
 }
 
-fn names(violations: &[Violation]) -> Vec<&'static str> {
-    violations.iter().map(Violation::name).collect()
+/// Whether a shorter course fails for the same reason. Another failure may be worth its own report. A script that lacks a step may be
+/// refused later, which is the doing of whoever shortened it.
+fn is_same_failure(known: &[Violation], found: &[Violation]) -> bool {
+    let is_known = |violation: &Violation| known.iter().any(|known| known.is_like(violation));
+    let is_refused = |violation: &&Violation| matches!(violation, Violation::Refused { .. });
+    found.iter().any(is_known) && found.iter().filter(is_refused).all(is_known)
 }
 
 /// Courses that are a little shorter, the most promising first.

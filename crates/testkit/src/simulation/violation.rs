@@ -76,6 +76,34 @@ impl Violation {
             Violation::Refused { .. } => "refused",
         }
     }
+
+    /// Whether another one has the same cause, as far as can be seen: a shorter run that shows it is as good.
+    pub(super) fn is_like(&self, other: &Violation) -> bool {
+        match (self, other) {
+            (Violation::Property { name, .. }, Violation::Property { name: other, .. }) => name == other,
+            (Violation::Refused { step, why }, Violation::Refused { step: other, why: reason }) => {
+                (step, why) == (other, reason)
+            }
+            (Violation::Ended { program, how }, Violation::Ended { program: other, how: end }) => {
+                (program, how) == (other, end)
+            }
+            (Violation::Lost { what, .. }, Violation::Lost { what: other, .. }) => what == other,
+            (
+                Violation::EndState { differences } | Violation::WayThere { differences },
+                Violation::EndState { differences: others } | Violation::WayThere { differences: others },
+            ) => {
+                self.name() == other.name()
+                    && differences.iter().any(|line| others.iter().any(|other| place(line) == place(other)))
+            }
+            _ => self.name() == other.name(),
+        }
+    }
+}
+
+/// Object and field of a difference, without the values: `deployments.apps default/web: spec.replicas`.
+fn place(difference: &str) -> (&str, &str) {
+    let (object, rest) = difference.split_once(": ").unwrap_or((difference, ""));
+    (object, rest.split_once(": ").map_or(rest, |(field, _)| field))
 }
 
 impl fmt::Display for Violation {
@@ -104,5 +132,38 @@ impl fmt::Display for Violation {
                 write!(f, "the server refused the user's step ({step}): {why}")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(step: &str, why: &str) -> Violation {
+        Violation::Refused { step: step.to_owned(), why: why.to_owned() }
+    }
+
+    fn ends(difference: &str) -> Violation {
+        Violation::EndState { differences: vec![difference.to_owned()] }
+    }
+
+    #[test]
+    fn violations_are_alike_if_they_have_the_same_cause() {
+        let patched = refused("patch lab", "422: too small");
+        assert!(patched.is_like(&patched.clone()));
+        assert!(!patched.is_like(&refused("patch lab", "404: not found")));
+        assert!(!patched.is_like(&refused("delete lab", "422: too small")));
+        let replicas = ends("deployments.apps default/web: spec.replicas: 2 -> 1");
+        assert!(replicas.is_like(&ends("deployments.apps default/web: spec.replicas: 2 -> 5")));
+        assert!(!replicas.is_like(&ends("deployments.apps default/web: spec.paused: true -> false")));
+        assert!(!replicas.is_like(&ends("deployments.apps default/shop: spec.replicas: 2 -> 1")));
+        assert!(!ends("pods default/a: missing").is_like(&ends("pods default/a: should not exist")));
+        let property = |name: &str, why: &str| Violation::Property { name: name.into(), why: why.into() };
+        assert!(property("one job", "two").is_like(&property("one job", "three")));
+        assert!(!property("one job", "two").is_like(&property("no job", "two")));
+        assert!(!property("one job", "two").is_like(&patched));
+        let lost = |what: &str, by: &str| Violation::Lost { what: what.into(), by: by.into() };
+        assert!(lost("secrets default/a", "x").is_like(&lost("secrets default/a", "y")));
+        assert!(!lost("secrets default/a", "x").is_like(&lost("secrets default/b", "x")));
     }
 }

@@ -84,6 +84,25 @@ fn another_kind_of_failure_is_not_taken_for_this_one() {
 }
 
 #[test]
+fn a_shortened_script_that_the_server_refuses_is_another_failure() {
+    let refused = |why: &str| Violation::Refused { step: "patch lab".to_owned(), why: why.to_owned() };
+    let fails = |course: &Course| {
+        // Without its first step, which creates, the script is refused for another reason.
+        let why = if waits(course).contains(&1) { "422" } else { "404" };
+        Some((Run::default(), vec![refused(why)]))
+    };
+    let found_first = (Run::default(), vec![refused("422")]);
+    let (short, (_, why), _) = shrink(course(0, "", 3), found_first, fails);
+    assert_eq!((waits(&short), why), (vec![1], vec![refused("422")]));
+    // Nor may a refusal come along with what was found.
+    let (short, ..) = shrink(course(0, "", 3), found(""), |course| {
+        let more = (!waits(course).contains(&1)).then(|| refused("404"));
+        Some((Run::default(), property("").into_iter().chain(more).collect()))
+    });
+    assert_eq!(waits(&short), [1]);
+}
+
+#[test]
 fn after_so_many_tries_it_stops() {
     let long = course(0, "crash after write 1", 200);
     let asked = Cell::new(0);
