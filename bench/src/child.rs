@@ -72,6 +72,9 @@ pub(crate) enum Task {
     /// Fills one server's memory.
     #[command(hide = true)]
     Memory,
+    /// Reads a table of so many pods.
+    #[command(hide = true)]
+    Table { rows: usize },
     /// Starts many servers.
     #[command(hide = true)]
     Idle,
@@ -141,6 +144,7 @@ pub(crate) async fn run(task: Task) -> Result<()> {
             print(&Creates { one, sixteen })
         }
         Task::Memory => print(&memory().await?),
+        Task::Table { rows } => print(&crate::table::measure(rows).await?),
         Task::Idle => print(&idle().await?),
         Task::Micro { filter, times } => {
             for Rate { subject, operation, per_second } in micro::run(&filter, times).await? {

@@ -22,6 +22,7 @@ mod process;
 mod report;
 mod start;
 mod streams;
+mod table;
 mod worlds;
 
 use anyhow::{Context as _, Result};
@@ -48,7 +49,7 @@ struct Arguments {
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let mut runtime = match arguments.task {
-        Some(Task::Micro { .. } | Task::Memory | Task::Idle | Task::Ready) => {
+        Some(Task::Micro { .. } | Task::Memory | Task::Table { .. } | Task::Idle | Task::Ready) => {
             tokio::runtime::Builder::new_current_thread()
         }
         _ => tokio::runtime::Builder::new_multi_thread(),

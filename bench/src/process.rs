@@ -22,6 +22,11 @@ pub(crate) fn resident_peak(pid: u32) -> Result<u64> {
     status(&pid.to_string(), "VmHWM")
 }
 
+/// Lets this process's peak of resident memory be what it has now.
+pub(crate) fn forget_peak() -> Result<()> {
+    fs::write("/proc/self/clear_refs", "5").context("the peak cannot be reset")
+}
+
 /// The time that a process has spent on processors, in user mode and in the kernel.
 pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
     /// Linux tells all programs that it has so many, whatever it has.

@@ -47,6 +47,8 @@ pub(super) trait Controller: Default + Send + 'static {
     /// How many keys are worked on at one time; those that take long are not counted.
     const AT_ONCE: usize;
 
+    /// All that there was at this revision comes next, and then what has changed since.
+    fn begin(&mut self, _revision: Revision) {}
     /// An object is there, new or changed.
     fn see(&mut self, server: &Server, id: &CollectionId, object: &Arc<Object>);
     /// An object is gone.
@@ -58,6 +60,7 @@ pub(super) trait Controller: Default + Send + 'static {
 
 /// What the engine asks of any controller.
 trait Driven: Send {
+    fn begin(&self, revision: Revision);
     fn observe(&self, server: &Server, id: &CollectionId, event: &Event);
     fn see(&self, server: &Server, id: &CollectionId, object: &Arc<Object>);
     /// The next work, if there is any and room for it. It says what came of it to the queue itself.
@@ -67,6 +70,10 @@ trait Driven: Send {
 }
 
 impl<C: Controller> Driven for Shared<C> {
+    fn begin(&self, revision: Revision) {
+        self.lock().begin(revision);
+    }
+
     fn observe(&self, server: &Server, id: &CollectionId, event: &Event) {
         if event.kind() == "DELETED" {
             self.lock().gone(server, id, &event.object);
@@ -149,6 +156,7 @@ impl Engine {
         ];
         self.changes.borrow_and_update();
         self.position = server.store.revision();
+        self.controllers.iter().for_each(|controller| controller.begin(self.position));
         let mut collections = server.store.collections();
         collections.sort_by_key(|id| (id.parts().1 != "customresourcedefinitions", id.clone()));
         for id in collections {

@@ -65,6 +65,10 @@ pub(crate) async fn start(server: &Arc<Server>) -> Running {
 /// Where an object is.
 type Place = (CollectionId, Key);
 
+fn is_pods(id: &CollectionId) -> bool {
+    id.parts() == ("", "pods")
+}
+
 /// A request that a controller makes.
 fn call(kind: Arc<Kind>, key: &Key, who: &str) -> Call {
     let mut headers = HeaderMap::new();

@@ -5,13 +5,13 @@ mod contents;
 
 use super::engine::{Controller, Shared};
 use super::queue::{Lane, Laned, Outcome, Queue};
-use super::{change, create, delete_all, is_deleting, read};
+use super::{change, create, delete_all, is_deleting, is_pods, read};
 use crate::builtin::rules::json::text_at;
 use crate::kind::Kind;
 use crate::server::Server;
 use crate::store::{CollectionId, Key, Object};
 use crate::strategy::Part;
-use contents::{Contents, is_pods};
+use contents::Contents;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};

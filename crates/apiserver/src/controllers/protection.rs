@@ -5,17 +5,17 @@ mod users;
 
 use super::engine::{Controller, Shared};
 use super::queue::{Outcome, Queue};
-use super::{Place, change, garbage, is_deleting, read};
+use super::{Place, change, garbage, is_deleting, is_pods, read};
 use crate::builtin::rules::json::text_at;
 use crate::server::Server;
-use crate::store::{CollectionId, Key, Object};
+use crate::store::{CollectionId, Key, Object, Revision};
 use crate::strategy::Part;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
-use users::{Users, is_pods};
+use users::Users;
 
 static CLAIMS: LazyLock<CollectionId> = LazyLock::new(|| CollectionId::new("", "persistentvolumeclaims"));
 const CLAIM: &str = "kubernetes.io/pvc-protection";
@@ -51,6 +51,10 @@ impl Controller for Protection {
     type Key = Place;
     const NAME: &'static str = "volume protection";
     const AT_ONCE: usize = 10;
+
+    fn begin(&mut self, revision: Revision) {
+        self.users.seen = revision;
+    }
 
     fn see(&mut self, _: &Server, id: &CollectionId, object: &Arc<Object>) {
         self.users.seen = self.users.seen.max(object.revision);

@@ -37,11 +37,9 @@ pub(crate) fn read(text: &str) -> Result<SignedDuration, String> {
                 return Err(format!("time: unknown unit {unit} in duration {quoted}"));
             }
         };
-        total += scaled(number, nanoseconds).ok_or_else(invalid)?;
+        let sum = scaled(number, nanoseconds).and_then(|more| total.checked_add(more));
         // Go counts in 64 bits.
-        if total > i128::from(i64::MAX) {
-            return Err(invalid());
-        }
+        total = sum.filter(|sum| *sum <= i128::from(i64::MAX)).ok_or_else(invalid)?;
         rest = after;
     }
     let total = if text.starts_with('-') { -total } else { total };
@@ -55,4 +53,25 @@ fn scaled(number: &str, unit: i128) -> Option<i128> {
     let read = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse::<i128>().ok() };
     let scale = 10_i128.pow(u32::try_from(fraction.len()).ok()?);
     read(whole)?.checked_mul(unit)?.checked_add(read(fraction)? * unit / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_number_holds_is_invalid() {
+        let most = i64::MAX;
+        assert_eq!(read(&format!("{most}ns")), Ok(SignedDuration::from_nanos(most)));
+        assert_eq!(read(&format!("-{most}ns")), Ok(SignedDuration::from_nanos(-most)));
+        let past = most.unsigned_abs() + 1;
+        for text in [
+            format!("{past}ns"),
+            format!("1ns{most}ns"),
+            format!("1h{}ns", i128::MAX),
+            format!("{}h", i128::MAX),
+        ] {
+            assert_eq!(read(&text), Err(format!("time: invalid duration \"{text}\"")));
+        }
+    }
 }

@@ -35,26 +35,20 @@ pub(super) struct Plan {
 }
 
 impl Faults {
-    fn strike_now(disk: &Disk, operation: Operation) -> io::Result<()> {
+    /// Called before each operation: the error if it is to fail.
+    pub(super) fn strike(&self, operation: Operation) -> io::Result<()> {
+        let Some(disk) = &self.0 else { return Ok(()) };
         drop(disk.gate.lock());
         let mut plan = disk.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        if plan.only.is_some_and(|only| only != operation) {
+        if plan.only.is_some_and(|only| only != operation) || plan.failing == 0 {
             return Ok(());
         }
         if plan.before > 0 {
             plan.before -= 1;
             return Ok(());
         }
-        if plan.failing == 0 {
-            return Ok(());
-        }
         plan.failing -= 1;
         Err(io::Error::from_raw_os_error(plan.errno))
-    }
-
-    /// Called before each operation: fails if it is to fail.
-    pub(super) fn strike(&self, operation: Operation) -> io::Result<()> {
-        self.0.as_ref().map_or(Ok(()), |disk| Faults::strike_now(disk, operation))
     }
 }
 

@@ -175,7 +175,7 @@ async fn a_forged_token_of_the_future_is_answered() {
     for server in [ApiServer::builder(), ApiServer::builder().directory(directory.path())] {
         let server = server.build().unwrap();
         with_maps(&server).await;
-        for revision in [server.revision() + 1, 999_999_999, u64::MAX >> 1] {
+        for revision in [server.revision() + 1, server.revision() + 999_999_999, u64::MAX >> 1] {
             let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": "default/a\0"}).to_string();
             let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(token);
             for (method, query) in [("GET", "limit=1&"), ("GET", ""), ("DELETE", "labelSelector=x&")] {

@@ -1,5 +1,7 @@
 //! `mainstay up` as a person runs it.
 
+#[cfg(target_os = "linux")]
+mod crds;
 mod demo;
 #[cfg(target_os = "linux")]
 mod full;

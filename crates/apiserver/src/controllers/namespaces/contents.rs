@@ -1,7 +1,7 @@
 //! What is left in a terminating namespace, kept from the store's events: so the removal of one object does not lead to a look at
 //! all others.
 
-use super::super::Place;
+use super::super::{Place, is_pods};
 use super::Remaining;
 use crate::server::Server;
 use crate::store::{CollectionId, Object};
@@ -36,10 +36,6 @@ struct Metadata {
 struct Head {
     #[serde(default)]
     metadata: Metadata,
-}
-
-pub(super) fn is_pods(id: &CollectionId) -> bool {
-    id.parts() == ("", "pods")
 }
 
 impl Contents {

@@ -1,6 +1,7 @@
 //! Which claims are mounted by pods that have not ended, kept from the store's events.
 
-use crate::store::{CollectionId, Fate, Key, Object, Revision, Store};
+use super::super::is_pods;
+use crate::store::{Fate, Key, Object, Revision, Store};
 use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap};
 
@@ -44,10 +45,6 @@ pub(super) struct Users {
     counts: HashMap<Key, usize>,
     /// The newest change that was seen, of whatever object.
     pub seen: Revision,
-}
-
-pub(super) fn is_pods(id: &CollectionId) -> bool {
-    id.parts() == ("", "pods")
 }
 
 /// A pod that cannot be read may mount any claim of its namespace: the one without a name stands for all.
@@ -116,7 +113,7 @@ impl Users {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Retention;
+    use crate::store::{CollectionId, Retention};
     use serde_json::{Value, json};
 
     fn pod(name: &str, claims: &[&str], phase: &str) -> Object {
@@ -153,6 +150,14 @@ mod tests {
         assert_eq!(users.is_used(&store, &Key::new("ns", "a")), Some(true));
         assert_eq!(users.is_used(&store, &Key::new("other", "a")), Some(false));
         users.forget(&Key::new("ns", "1"));
+        assert_eq!(users.is_used(&store, &Key::new("ns", "a")), Some(false));
+    }
+
+    #[test]
+    fn nothing_is_known_of_what_was_forgotten_before_the_first_look() {
+        let (users, store) = users();
+        let late = Users::default();
+        assert_eq!(late.is_used(&store, &Key::new("ns", "a")), None);
         assert_eq!(users.is_used(&store, &Key::new("ns", "a")), Some(false));
     }
 

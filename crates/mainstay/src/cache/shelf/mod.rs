@@ -67,6 +67,9 @@ struct Listing {
     /// Items that are not held although they are older than `progress`. They come in unless the list proves to be
     /// older than that too; then they were deleted.
     doubtful: Vec<Object>,
+    /// Items that are older than what is held. If the list proves to be later than that, the server has another history now,
+    /// that of a restored copy, and they count.
+    older: BTreeMap<Key, Object>,
 }
 
 /// An object that we removed.
@@ -212,6 +215,7 @@ impl Shelf {
     fn gone(&mut self, object: &Object) -> Change {
         if let Some(listing) = &mut self.listing {
             listing.doubtful.retain(|doubtful| doubtful.uid() != object.uid());
+            listing.older.remove(object.key());
         }
         if self.graves.remove(&Uid::from(object.uid())).is_some() {
             return Change::Nothing;
@@ -245,13 +249,16 @@ impl Shelf {
         if reason == Relist::Replaced {
             self.graves.clear();
         }
-        self.listing = Some(Listing { reason, doubtful: Vec::new() });
+        self.listing = Some(Listing { reason, doubtful: Vec::new(), older: BTreeMap::new() });
     }
 
     /// An item of the list.
     pub(crate) fn item(&mut self, object: Object) -> Change {
         if self.is_buried(&object) {
             return Change::Nothing;
+        }
+        if let Some(listing) = &mut self.listing {
+            listing.older.remove(object.key());
         }
         let Some(held) = self.index.get(object.key()) else { return self.new_item(object) };
         let reason = self.listing.as_ref().map(|listing| listing.reason);
@@ -268,6 +275,8 @@ impl Shelf {
             if equal && reason != Some(Relist::CatchUp) {
                 // The same version with more in it is nobody's change.
                 self.put(object);
+            } else if let Some(listing) = self.listing.as_mut().filter(|_| !equal) {
+                listing.older.insert(object.key().clone(), object);
             }
             Change::Nothing
         }
@@ -291,6 +300,13 @@ impl Shelf {
         let Some(listing) = self.listing.take() else { return Vec::new() };
         let outdated = revision != 0 && revision < self.progress;
         let mut changes = Vec::new();
+        for (key, object) in listing.older {
+            let held = self.index.get(&key).map(|held| held.revision());
+            if held.is_some_and(|held| object.revision() < held && held <= revision) {
+                changes.push(self.put(object));
+                self.index.mark(&key, self.epoch);
+            }
+        }
         if !outdated {
             for object in listing.doubtful {
                 let key = object.key().clone();

@@ -317,3 +317,21 @@ fn a_replaced_state_counts_although_its_revisions_are_lower() {
     assert_eq!(held(&shelf), "a/u@52 b/v@40 d/x@51");
     assert!(matches!(shelf.apply_event(seen("e", "y", 53)), Change::Added { .. }));
 }
+
+#[test]
+fn a_list_of_later_that_shows_what_was_before_is_of_another_history() {
+    let mut shelf = Shelf::default();
+    relist(&mut shelf, &[("a", "u", 58), ("b", "v", 40), ("c", "w", 59), ("d", "x", 57)], 60);
+    // A copy of before was restored, and its revisions go on above all others.
+    let changes = relist(&mut shelf, &[("a", "u", 30), ("b", "v", 40), ("d", "z", 29)], 1000);
+    assert_eq!(changes.len(), 3, "{changes:?}");
+    assert_eq!(held(&shelf), "a/u@30 b/v@40 d/z@29");
+    // A list that is only late changes nothing.
+    shelf.own_write(object("a", "u", 1002));
+    assert!(relist(&mut shelf, &[("a", "u", 30), ("b", "v", 40), ("d", "z", 29)], 1001).is_empty());
+    assert_eq!(held(&shelf), "a/u@1002 b/v@40 d/z@29");
+    // Nor does one that shows the newer state after the older.
+    let items = [("a", "u", 30), ("b", "v", 40), ("d", "z", 29), ("a", "u", 1002)];
+    assert!(relist(&mut shelf, &items, 1003).is_empty());
+    assert_eq!(held(&shelf), "a/u@1002 b/v@40 d/z@29");
+}
