@@ -32,10 +32,15 @@
 //! - [`controllers`]: garbage collection, namespaces, definitions.
 //! - [`serve`]: the same service behind a socket.
 //!
-//! What Kubernetes has and this server has not is refused by name with 501, never approximated;
+//! Writes of what Kubernetes has and this server has not are refused by name with 501, never approximated;
 //! `DIFFERENCES.md` lists what differs.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the docs of modules are for who reads the source")]
+// No input may end in a panic. Tests panic when they fail.
+#![cfg_attr(
+    not(test),
+    warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::get_unwrap)
+)]
 
 mod admission;
 mod admit;

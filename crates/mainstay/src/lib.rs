@@ -140,6 +140,7 @@ pub mod cache;
 pub mod clock;
 pub mod conditions;
 pub mod config;
+mod connections;
 mod controller;
 pub mod diff;
 pub mod events;

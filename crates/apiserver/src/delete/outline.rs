@@ -62,7 +62,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), found).await.unwrap_or_else(|_| panic!("{path}"));
+        tokio::time::timeout(Duration::from_mins(1), found).await.unwrap_or_else(|_| panic!("{path}"));
     }
 
     #[tokio::test]

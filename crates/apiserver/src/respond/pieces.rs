@@ -202,7 +202,11 @@ fn yaml_ends(
         let end = if name < list { &mut head } else { &mut tail };
         end.push_str(&yaml(name, value)?);
     }
-    head.push_str(&if empty { yaml(list, json!([]))? } else { format!("{list}:\n") });
+    if empty {
+        head.push_str(&yaml(list, json!([]))?);
+    } else {
+        head.extend([list, ":\n"]);
+    }
     Ok((head.into_bytes(), tail.into_bytes()))
 }
 
@@ -224,13 +228,51 @@ impl Pieces {
             };
             let first = std::mem::take(&mut self.first);
             if let Err(error) = self.writing.item(&object, first, &mut self.next) {
-                // The client has the beginning already. A list that breaks off is no list, and nobody takes it for one.
+                // The client has the beginning already. JSON that breaks off is no list, and nobody takes it for one. In
+                // YAML it would be one, if not for a character that YAML does not allow.
                 tracing::error!("{error}");
+                if self.writing.style == Style::Yaml {
+                    self.next.push(0);
+                }
                 (self.items, self.tail) = (Vec::new().into_iter(), Vec::new());
                 break;
             }
         }
         let piece = std::mem::take(&mut self.next);
         (!piece.is_empty()).then(|| piece.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Key;
+    use http_body_util::BodyExt as _;
+
+    /// A list of one stored object that is nested deeper than can be read, and has this many bytes besides.
+    fn list(style: Style, bytes: usize) -> Result<Body, ApiError> {
+        let server = crate::ApiServer::builder().build().unwrap();
+        let kind = server.server.registry.find("apps", "v1", "controllerrevisions").unwrap();
+        let (open, close, long) = ("[".repeat(300), "]".repeat(300), "x".repeat(bytes));
+        let text = format!(r#"{{"data":{open}"{long}"{close},"metadata":{{"name":"a"}}}}"#);
+        let object = Arc::new(Object::new(Key::new("n", "a"), 1, text.into()));
+        let now = Timestamp::UNIX_EPOCH;
+        let writing = Writing { kind, shape: Shape::Objects, version: "v1", now, style };
+        writing.body(&[object], &ListMeta::default())
+    }
+
+    #[tokio::test]
+    async fn a_list_with_an_unreadable_object_is_an_error_or_no_list() {
+        for style in [Style::Pretty, Style::Yaml] {
+            assert_eq!(list(style, 1).map(drop).unwrap_err().code, 500);
+            let long = list(style, WHOLE_BYTES_MAX).unwrap().collect().await.unwrap().to_bytes();
+            let is_list = match style {
+                Style::Yaml => serde_saphyr::from_slice::<Value>(&long).is_ok(),
+                Style::Compact | Style::Pretty => serde_json::from_slice::<Value>(&long).is_ok(),
+            };
+            assert!(!is_list, "{}", String::from_utf8_lossy(&long));
+        }
+        // What is sent as it is stored need not be read.
+        assert!(list(Style::Compact, 1).is_ok());
     }
 }

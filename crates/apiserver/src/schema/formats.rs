@@ -125,10 +125,11 @@ impl Format {
 
 macro_rules! pattern {
     ($name:ident, $text:expr) => {
-        static $name: LazyLock<Regex> = LazyLock::new(|| {
-            // Every pattern of formats is a constant and is compiled by a test.
-            Regex::new($text).expect("constant pattern")
-        });
+        #[allow(
+            clippy::expect_used,
+            reason = "every pattern of formats is a constant and is compiled by a test"
+        )]
+        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($text).expect("constant pattern"));
     };
 }
 use pattern;

@@ -136,7 +136,7 @@ async fn bodies_of_strangers_are_not_read() {
     }
 }
 
-/// Makes so many ConfigMaps, of so many bytes each.
+/// Makes this many config maps, of this many bytes each.
 async fn fill(server: &ApiServer, count: usize, bytes: usize) {
     for index in 0..count {
         let object = json!({"metadata": {"name": format!("m{index:03}")}, "data": {"k": "x".repeat(bytes), "l": "a\nb"}});

@@ -36,9 +36,8 @@ use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE}
 use http::{HeaderValue, StatusCode, Uri};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::time::sleep;
 
+use crate::connections::{self, Bounds};
 use crate::metrics::{self, Metrics};
 pub use health::{Check, Readiness};
 pub use pulse::Pulse;
@@ -47,6 +46,9 @@ use query::Query;
 
 /// How long open connections may go on after the shutdown began.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Far more than a kubelet and the scrapers of a cluster open.
+const CONNECTIONS_MAX: usize = 100;
 
 /// What `/debug/parents` shows.
 ///
@@ -167,24 +169,9 @@ impl Server {
         shutdown: impl Future<Output = ()> + Send + 'static,
         grace: Duration,
     ) -> Result<(), ServeError> {
-        let (ended, stopping) = oneshot::channel();
-        let graceful = async move {
-            shutdown.await;
-            // Nobody listens when the listener has failed first.
-            let _ = ended.send(());
-        };
-        let serving = axum::serve(self.listener, self.router).with_graceful_shutdown(graceful);
-        let deadline = async move {
-            if stopping.await.is_err() {
-                std::future::pending::<()>().await;
-            }
-            sleep(grace).await;
-        };
-        tokio::select! {
-            biased;
-            result = serving => result.map_err(ServeError::Serve),
-            () = deadline => Ok(()),
-        }
+        let bounds = Bounds::new(CONNECTIONS_MAX);
+        connections::serve(self.listener, None, self.router, bounds, shutdown, grace).await;
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use http::Request;
 use k8s_openapi::api::core::v1::Service;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::time::{advance, timeout};
 use tower::ServiceExt as _;
 
@@ -138,6 +139,28 @@ async fn shutdown_ends_the_server_although_a_client_holds_its_connection() {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nok\n"), "{answer}");
     stop.send(()).unwrap();
     timeout(Duration::from_mins(1), running).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn silent_clients_keep_nobody_from_asking() {
+    let server = Server::bind(([127, 0, 0, 1], 0).into(), quiet()).await.unwrap();
+    let address = server.address();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(server.run_with(async { drop(stopped.await) }, Duration::ZERO));
+    let mut silent = Vec::new();
+    for _ in 0..CONNECTIONS_MAX + 20 {
+        silent.push(TcpStream::connect(address).await.unwrap());
+    }
+    let mut client = TcpStream::connect(address).await.unwrap();
+    client.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    // Those that gave way to others see it.
+    let given_way = timeout(Duration::from_mins(1), silent[0].read(&mut [0; 1])).await.unwrap();
+    assert!(given_way.is_err() || given_way.is_ok_and(|read| read == 0));
+    stop.send(()).unwrap();
+    running.await.unwrap().unwrap();
 }
 
 #[tokio::test]

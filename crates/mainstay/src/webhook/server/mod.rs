@@ -14,12 +14,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::post;
 use http::{Response, StatusCode, Uri, header};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use super::Webhooks;
@@ -29,6 +25,7 @@ use super::conversion;
 use super::keep::{Keeper, WebhookState};
 use super::register::{Reach, conversion_path};
 use super::serving::Serving;
+use crate::connections::{self, Bounds};
 
 /// A review holds two objects of at most three mebibytes, and little else.
 const ADMISSION_BYTES_MAX: usize = 8 << 20;
@@ -36,11 +33,8 @@ const ADMISSION_BYTES_MAX: usize = 8 << 20;
 /// A conversion holds as many objects as the API server has in a page, or in a whole list.
 const CONVERSION_BYTES_MAX: usize = 128 << 20;
 
-/// More connections wait until others end.
+/// One that is idle gives way to the next.
 const CONNECTIONS_MAX: usize = 1000;
-
-/// How long a handshake, or the head of a request, may take.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Webhooks cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +57,7 @@ pub struct WebhookServer {
     router: Router,
     acceptor: TlsAcceptor,
     keeper: Keeper,
+    bounds: Bounds,
     linger: Duration,
     grace: Duration,
 }
@@ -79,7 +74,8 @@ impl Webhooks {
         let reach = serving.reach.clone().unwrap_or_else(|| Reach::Url(format!("https://{address}")));
         let (linger, grace) = (serving.linger, serving.grace);
         let keeper = Keeper::new(client, webhooks, serving, reach, served);
-        Ok(WebhookServer { listener, address, router, acceptor, keeper, linger, grace })
+        let bounds = Bounds::new(CONNECTIONS_MAX);
+        Ok(WebhookServer { listener, address, router, acceptor, keeper, bounds, linger, grace })
     }
 }
 
@@ -96,38 +92,20 @@ impl WebhookServer {
 
     /// Serves until `shutdown` ends, and then until the reviews that have begun are answered.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { listener, router, acceptor, keeper, linger, grace, .. } = self;
-        let (closing, closed) = watch::channel(false);
-        let mut connections = JoinSet::new();
-        let mut keeping = std::pin::pin!(keeper.run());
-        let mut ending = std::pin::pin!(async {
-            shutdown.await;
-            tokio::time::sleep(linger).await;
-        });
-        loop {
+        let Self { listener, router, acceptor, keeper, bounds, linger, grace, .. } = self;
+        let ending = async {
+            let ending = async {
+                shutdown.await;
+                tokio::time::sleep(linger).await;
+            };
             tokio::select! {
                 // In a fixed order, so that simulations run the same way each time.
                 biased;
-                () = &mut ending => break,
-                () = &mut keeping => {}
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
-                    Ok((socket, _)) => {
-                        let service = TowerToHyperService::new(router.clone());
-                        connections.spawn(converse(socket, acceptor.clone(), service, closed.clone()));
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "accepting a connection to a webhook");
-                        // Most likely there are too many open files, and time helps.
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                    }
-                },
+                () = ending => {}
+                () = keeper.run() => {}
             }
-        }
-        drop(listener);
-        closing.send_replace(true);
-        let finished = async { while connections.join_next().await.is_some() {} };
-        if tokio::time::timeout(grace, finished).await.is_err() {
+        };
+        if !connections::serve(listener, Some(acceptor), router, bounds, ending, grace).await {
             tracing::warn!(?grace, "webhooks were still being asked when their time was up");
         }
     }
@@ -136,38 +114,6 @@ impl WebhookServer {
 impl fmt::Debug for WebhookServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WebhookServer").field("address", &self.address).finish_non_exhaustive()
-    }
-}
-
-async fn converse(
-    socket: TcpStream,
-    acceptor: TlsAcceptor,
-    service: TowerToHyperService<Router>,
-    mut closed: watch::Receiver<bool>,
-) {
-    // Only a matter of speed.
-    let _ = socket.set_nodelay(true);
-    let stream = match tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(socket)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return tracing::debug!(%error, "a handshake with a webhook failed"),
-        Err(_) => return tracing::debug!("a handshake with a webhook took too long"),
-    };
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        // In a fixed order, so that simulations run the same way each time.
-        biased;
-        ended = connection.as_mut() => ended,
-        () = async { drop(closed.wait_for(|closed| *closed).await) } => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        // A caller that hangs up has lost patience, which is its right.
-        tracing::debug!(error, "a connection to a webhook ended early");
     }
 }
 

@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use mainstay_apiserver::ApiServer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
@@ -44,13 +46,18 @@ struct Scene {
 
 impl Scene {
     async fn start(webhooks: Webhooks, issued: &Issued) -> Self {
+        Self::start_within(webhooks, issued, Bounds::new(CONNECTIONS_MAX)).await
+    }
+
+    async fn start_within(webhooks: Webhooks, issued: &Issued, bounds: Bounds) -> Self {
         let directory = tempfile::tempdir().unwrap();
         put(directory.path(), issued);
         let serving = Serving::on_loopback()
             .certificate_files(directory.path())
             .without_registration()
             .look_every(Duration::from_millis(100));
-        let server = webhooks.serve(client(), serving).await.unwrap();
+        let mut server = webhooks.serve(client(), serving).await.unwrap();
+        server.bounds = bounds;
         let (address, mut state) = (server.address(), server.state());
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(server.run(async { drop(stopped.await) }));
@@ -120,6 +127,38 @@ async fn both_versions_of_http_are_served() {
     let path = format!("https://{}/validate/configmaps?timeout=5s", scene.address);
     let answer = read(sender.send_request(request(&path)).await.unwrap()).await;
     assert_eq!(answer["response"]["allowed"], true);
+}
+
+#[tokio::test]
+async fn silent_clients_keep_no_review_waiting() {
+    let one = issued();
+    let webhooks = Webhooks::new("op").validate::<ConfigMap>(|_| Ok(()));
+    let scene = Scene::start_within(webhooks, &one, Bounds::new(8)).await;
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        // These have not even begun a handshake, and those say nothing after it.
+        silent.push((
+            TcpStream::connect(scene.address).await.unwrap(),
+            scene.connect(&one, "h2").await.unwrap(),
+        ));
+    }
+    let stream = scene.connect(&one, "http/1.1").await.unwrap();
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let answer = read(sender.send_request(request("/validate/configmaps")).await.unwrap()).await;
+    assert_eq!(answer["response"]["allowed"], true);
+}
+
+#[tokio::test]
+async fn a_client_that_is_silent_after_its_handshake_is_closed() {
+    use tokio::io::AsyncReadExt as _;
+    let one = issued();
+    let bounds = Bounds { first: Duration::from_millis(300), ..Bounds::new(8) };
+    let webhooks = Webhooks::new("op").validate::<ConfigMap>(|_| Ok(()));
+    let scene = Scene::start_within(webhooks, &one, bounds).await;
+    let mut silent = scene.connect(&one, "h2").await.unwrap();
+    // An end without a farewell is an error to TLS, and an end.
+    let _ = silent.read_to_end(&mut Vec::new()).await;
 }
 
 #[tokio::test]
