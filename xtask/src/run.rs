@@ -210,7 +210,8 @@ impl Round<'_> {
             command.env_remove(name);
         }
         match &suite.what {
-            What::Tests { program, folder, names, .. } => {
+            What::Tests { program, folder, names, settings, .. } => {
+                command.envs(settings.iter().map(|(name, value)| (name, value)));
                 command.arg(program).arg("--exact").args(names).current_dir(folder);
                 command.env("CARGO_PKG_NAME", &suite.package).env("CARGO_MANIFEST_DIR", folder);
                 if self.options.shuffle {

@@ -36,7 +36,15 @@ pub(crate) struct Suite {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum What {
     /// Some tests of a program.
-    Tests { target: Target, profile: Profile, program: PathBuf, folder: PathBuf, names: Vec<String> },
+    Tests {
+        target: Target,
+        profile: Profile,
+        program: PathBuf,
+        folder: PathBuf,
+        names: Vec<String>,
+        /// What this suite finds in its environment besides what all do.
+        settings: Vec<(&'static str, String)>,
+    },
     /// The examples in doc comments, which cargo compiles and runs itself.
     Documentation,
 }
@@ -50,9 +58,13 @@ impl fmt::Display for Suite {
 impl Suite {
     /// The command that repeats one of its tests.
     pub(crate) fn repeat(&self, environment: &[(&'static str, String)], test: &str) -> String {
-        let settings: String = environment.iter().flat_map(|(name, value)| [name, "=", value, " "]).collect();
+        let text = |settings: &[(&'static str, String)]| -> String {
+            settings.iter().flat_map(|(name, value)| [name, "=", value, " "]).collect()
+        };
+        let mut settings = text(environment);
         match &self.what {
-            What::Tests { target, profile, .. } => {
+            What::Tests { target, profile, settings: own, .. } => {
+                settings.push_str(&text(own));
                 let (package, target) = (&self.package, target.argument());
                 // What cargo takes by itself.
                 let profile = if *profile == Profile::Test { "" } else { "--profile=dev " };
@@ -70,6 +82,11 @@ pub(crate) fn listed(output: &str) -> Vec<String> {
     output.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
 }
 
+/// A suite that is run a second time with operators on several threads.
+const THREADED: &str = "operator";
+/// On this many.
+const THREADS: usize = 4;
+
 /// The suites of a program whose tests have these names. Integration tests have one for each module at the top.
 pub(crate) fn suites(program: &Program, names: Vec<String>) -> Vec<Suite> {
     let mut by_topic: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -83,7 +100,7 @@ pub(crate) fn suites(program: &Program, names: Vec<String>) -> Vec<Suite> {
         };
         by_topic.entry(topic).or_default().push(name);
     }
-    let suite = |(topic, names)| Suite {
+    let suite = |topic, names, settings| Suite {
         package: program.package.clone(),
         topic,
         what: What::Tests {
@@ -92,9 +109,17 @@ pub(crate) fn suites(program: &Program, names: Vec<String>) -> Vec<Suite> {
             program: program.path.clone(),
             folder: program.folder.clone(),
             names,
+            settings,
         },
     };
-    by_topic.into_iter().map(suite).collect()
+    let again = by_topic.get(THREADED).map(|names| {
+        let settings = vec![("MAINSTAY_TEST_THREADS", THREADS.to_string())];
+        suite(format!("{THREADED} on {THREADS} threads"), names.clone(), settings)
+    });
+    let mut all: Vec<_> =
+        by_topic.into_iter().map(|(topic, names)| suite(topic, names, Vec::new())).collect();
+    all.extend(again);
+    all
 }
 
 #[cfg(test)]
@@ -114,6 +139,16 @@ mod tests {
     fn topics(target: Target, names: &[&str]) -> Vec<String> {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         suites(&program(target), names).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn operators_are_tested_on_several_threads_too() {
+        let names = vec!["operator::queue::a".to_owned(), "tidy::b".to_owned()];
+        let all = suites(&program(Target::Test("suites".into())), names);
+        let topics: Vec<_> = all.iter().map(|suite| suite.topic.as_str()).collect();
+        assert_eq!(topics, ["operator", "tidy", "operator on 4 threads"]);
+        let repeat = all[2].repeat(&[], "operator::queue::a");
+        assert!(repeat.starts_with("MAINSTAY_TEST_THREADS=4 cargo test "), "{repeat}");
     }
 
     #[test]

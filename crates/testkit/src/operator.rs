@@ -24,11 +24,13 @@
 //! # }
 //! ```
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
 use mainstay::{Key, Kind, Operator, OperatorBuilder, Scope, Stepped, Stepper};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -163,6 +165,20 @@ impl OperatorTest {
     }
 }
 
+/// How many threads operators run on that run freely. Unset: on the test's own.
+const THREADS: &str = "MAINSTAY_TEST_THREADS";
+
+/// The threads for operators of all tests of this process, if the test run asks for them.
+fn threads() -> Option<&'static Runtime> {
+    static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
+        let text = std::env::var(THREADS).ok().filter(|text| !text.is_empty())?;
+        let count = text.parse().unwrap_or_else(|_| panic!("{THREADS} is {text:?}, but must be a number"));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(count).enable_all().build();
+        Some(runtime.unwrap_or_else(|error| panic!("starting {count} threads: {error}")))
+    });
+    RUNTIME.as_ref()
+}
+
 /// An operator that runs freely. Stops when told to, or when this is dropped.
 pub struct RunningOperator {
     operator: Operator,
@@ -171,17 +187,23 @@ pub struct RunningOperator {
 }
 
 impl RunningOperator {
-    /// Runs it.
+    /// Runs it, with `MAINSTAY_TEST_THREADS=4` on four threads beside the test's own.
+    ///
+    /// # Panics
+    /// When the variable is no number.
     pub fn start(operator: Operator) -> Self {
         let (stop, stopped) = oneshot::channel();
         let running = operator.clone();
-        let task = tokio::spawn(async move {
-            running
-                .run(async move {
-                    let _ = stopped.await;
-                })
-                .await
-        });
+        let running = async move {
+            let stopped = async move {
+                let _ = stopped.await;
+            };
+            running.run(stopped).await
+        };
+        let task = match threads() {
+            Some(threads) => threads.spawn(running),
+            None => tokio::spawn(running),
+        };
         Self { operator, stop: Some(stop), task }
     }
 

@@ -5,13 +5,13 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
-use super::own::InFlight;
+use super::in_flight::InFlight;
 use super::scope::Selection;
 use super::shelf::Shelf;
 use super::state::{Counts, KindReport, KindState};
 use super::wire::{self, Shape};
 use super::{Change, Object, Unreadable};
-use crate::kind::Kind;
+use crate::kind::{Key, Kind};
 
 /// Called with every change that a watch brings.
 pub(super) type Listener = Arc<dyn Fn(&Kind, &Change) + Send + Sync>;
@@ -77,7 +77,7 @@ pub(super) struct KindCache {
     pub(super) status: watch::Sender<Status>,
     pub(super) wanted: watch::Sender<Wanted>,
     pub(super) counts: Counts,
-    pub(super) in_flight: InFlight,
+    pub(super) in_flight: InFlight<Key, Change>,
 }
 
 impl KindCache {

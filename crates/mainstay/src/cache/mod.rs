@@ -17,6 +17,7 @@
 //! that it may be outdated.
 
 mod course;
+mod in_flight;
 mod kind_cache;
 mod lines;
 mod object;
@@ -28,6 +29,7 @@ mod scope;
 mod selector;
 mod shelf;
 mod state;
+mod sync;
 mod uid;
 mod watch;
 mod wire;

@@ -4,9 +4,8 @@
 //! wake whoever made it. So changes of an object that is being written are put on the shelf but told only when the
 //! write has ended: the one that is the write's own goes to the writer, all others to the listeners.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,59 +13,6 @@ use serde_json::value::RawValue;
 use super::kind_cache::{KindCache, Listeners};
 use super::{Change, Object, Unreadable};
 use crate::kind::Key;
-
-/// The objects of a kind that are being written, with the changes that are kept back.
-#[derive(Debug, Default)]
-pub(super) struct InFlight(Mutex<BTreeMap<Key, Flight>>);
-
-#[derive(Debug, Default)]
-struct Flight {
-    writers: usize,
-    withheld: Vec<Change>,
-}
-
-impl InFlight {
-    fn flights(&self) -> MutexGuard<'_, BTreeMap<Key, Flight>> {
-        // Nothing panics while it is held.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn begin(&self, key: &Key) {
-        self.flights().entry(key.clone()).or_default().writers += 1;
-    }
-
-    /// Keeps back a change of an object that is being written; gives it back if none is.
-    pub(super) fn withhold(&self, change: Change) -> Option<Change> {
-        let mut flights = self.flights();
-        let flight = change.object().and_then(|object| flights.get_mut(object.key()));
-        match flight {
-            Some(flight) => {
-                flight.withheld.push(change);
-                None
-            }
-            None => Some(change),
-        }
-    }
-
-    /// Takes the change that a write has made out of those that are kept back.
-    fn claim(&self, key: &Key, is_own: impl Fn(&Change) -> bool) -> Option<Change> {
-        let mut flights = self.flights();
-        let withheld = &mut flights.get_mut(key)?.withheld;
-        let place = withheld.iter().position(is_own)?;
-        Some(withheld.remove(place))
-    }
-
-    /// A write has ended. Returns what is to be told now.
-    fn end(&self, key: &Key) -> Vec<Change> {
-        let mut flights = self.flights();
-        let Some(flight) = flights.get_mut(key) else { return Vec::new() };
-        flight.writers -= 1;
-        if flight.writers > 0 {
-            return Vec::new();
-        }
-        flights.remove(key).map(|flight| flight.withheld).unwrap_or_default()
-    }
-}
 
 /// An own write of one object that is under way. Dropped without an answer, it is as if it had not been announced.
 #[must_use = "listeners learn of the object's changes only when it ends"]

@@ -316,10 +316,9 @@ impl Watcher {
 
 /// Passes a change on, unless it may be that of an own write.
 fn tell(cache: &KindCache, listeners: &Listeners, change: Change) {
-    if change.is_nothing() {
-        return;
-    }
-    if let Some(change) = cache.in_flight.withhold(change) {
+    // Without an object nothing has changed.
+    let Some(key) = change.object().map(|object| object.key().clone()) else { return };
+    if let Some(change) = cache.in_flight.withhold(&key, change) {
         listeners.tell(&cache.kind, &change);
     }
 }

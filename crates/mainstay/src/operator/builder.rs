@@ -271,6 +271,7 @@ impl OperatorBuilder {
             queue: Mutex::new(Queue::new(rng.fork())),
             wake: Notify::new(),
             documents: Documents::default(),
+            failed: Mutex::default(),
             controllers: RwLock::default(),
             parents: Mutex::new(BTreeMap::new()),
             dependencies: Mutex::new(Dependencies::default()),

@@ -129,6 +129,14 @@ impl Operator {
         Ok(self.runner.inspect(kind, key).await?.1)
     }
 
+    /// All that the last decision about this parent rested on that failed: its handler, a write or an effect did. To be
+    /// [replayed](Recording::replay) as [`record`](Self::record) is, also when all is well again. The last failures of 100 parents are kept.
+    ///
+    /// `None` if there was none, it is no longer kept, or the parent is gone.
+    pub fn record_failed(&self, kind: &Kind, key: &Key) -> Option<Recording> {
+        self.runner.record_failed(&(kind.clone(), key.clone()))
+    }
+
     /// What was done for this parent lately and why, how it stands in the queue, and what it waits for.
     pub fn explain(&self, kind: &Kind, key: &Key) -> Option<ParentReport> {
         self.runner.report(kind, key)

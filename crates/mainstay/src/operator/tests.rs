@@ -1,6 +1,7 @@
 //! What can only be brought about from inside of an operator: a loop that is stuck, a watch that has gone stale.
 
 mod contended;
+mod failed;
 mod schemas;
 mod terminal;
 

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
@@ -19,6 +19,7 @@ use super::decide::Waiting;
 use super::ledger::{Drain, Ledger};
 use super::moment::Moment;
 use super::shard::{Identity, Shard};
+use super::work::Work;
 use crate::clock::{Clock, later};
 
 /// Which shards this replica may write for, and until when. Cheap to clone.
@@ -43,8 +44,7 @@ struct Gate {
     /// The same by the wall clock, in microseconds.
     wall_until: AtomicI64,
     tenure: AtomicU64,
-    draining: AtomicBool,
-    running: AtomicUsize,
+    work: Work,
 }
 
 /// How a replica stands among the others.
@@ -149,11 +149,9 @@ impl Fence {
         let shard = self.shard_of(uid);
         let Some(gate) = self.gate(shard) else { return Err(Lost::NotHeld(shard)) };
         let tenure = gate.tenure.load(SeqCst);
-        // Counted before it looks whether the shard is drained, and the keeper looks for running work after it has said so:
-        // one of them sees the other.
-        gate.running.fetch_add(1, SeqCst);
+        let may_begin = gate.work.begin();
         let turn = Turn { fence: self.clone(), shard, tenure };
-        if gate.draining.load(SeqCst) {
+        if !may_begin {
             return Err(Lost::Draining(shard));
         }
         self.check(shard, self.now(), Duration::ZERO)?;
@@ -201,7 +199,7 @@ impl Fence {
     pub(super) fn reflect(&self, ledger: &Ledger) {
         for (index, gate) in (0..).zip(&self.0.gates) {
             let own = ledger.own.get(&Shard::new(index));
-            gate.draining.store(own.is_some_and(|own| own.drain != Drain::No), SeqCst);
+            gate.work.drain(own.is_some_and(|own| own.drain != Drain::No));
             let own = own.filter(|own| own.open);
             let Some((own, deadline)) = own.and_then(|own| Some((own, ledger.deadline(own)?))) else {
                 gate.until.store(0, SeqCst);
@@ -225,7 +223,7 @@ impl Fence {
 
     /// Whether no work runs for a shard.
     pub(super) fn is_idle(&self, shard: Shard) -> bool {
-        self.gate(shard).is_none_or(|gate| gate.running.load(SeqCst) == 0)
+        self.gate(shard).is_none_or(|gate| gate.work.is_idle())
     }
 
     /// Waits until the last work of a shard that is being drained has ended. May also return for nothing.
@@ -251,7 +249,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let Some(gate) = self.fence.gate(self.shard) else { return };
-        if gate.running.fetch_sub(1, SeqCst) == 1 && gate.draining.load(SeqCst) {
+        if gate.work.end() {
             self.fence.0.idle.notify_one();
         }
     }

@@ -32,8 +32,10 @@ mod moment;
 mod options;
 mod record;
 mod shard;
+mod sync;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use decide::Waiting;
 pub use fence::{Fence, Lost, Permit, Standing, Turn};

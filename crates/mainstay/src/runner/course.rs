@@ -1,5 +1,6 @@
 //! The course of one sync: call the handler, then act on its answer or on its error.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
@@ -7,6 +8,7 @@ use tokio::time::Instant;
 
 use super::call::{Busy, Called, ask};
 use super::carry_out::Executed;
+use super::failed::{Basis, Failed};
 use super::sync::Ended;
 use super::{Active, Knowledge, ParentId, ParentState, PastSync, Runner, Trigger, lock};
 use crate::cache::Object;
@@ -22,11 +24,13 @@ use crate::replicas::Turn;
 pub(super) struct Course<'a> {
     pub(super) runner: &'a Arc<Runner>,
     pub(super) active: &'a Active,
-    pub(super) knowledge: &'a Knowledge,
+    pub(super) knowledge: Arc<Knowledge>,
     pub(super) id: ParentId,
     pub(super) request: SyncRequest,
     /// The parent as the decision saw it, with what this sync wrote to it since.
     pub(super) parent: Mutex<Arc<Object>>,
+    /// What was decided on, once something was.
+    pub(super) basis: Mutex<Option<Basis>>,
     pub(super) turn: Turn,
     pub(super) triggers: Vec<String>,
     /// No step begins after this.
@@ -142,8 +146,10 @@ impl Course<'_> {
         let strangers = self.runner.strangers(self.active, parent, answer.children());
         let mut state = self.take_state();
         let situation =
-            self.runner.situation(self.active, self.knowledge, &self.request, &strangers, &state.memory);
+            self.runner.situation(self.active, &self.knowledge, &self.request, &strangers, &state.memory);
         let mut plan = answer.decide(&situation);
+        let (memory, deletions_allowed) = (state.memory.clone(), situation.deletions_allowed);
+        *lock(&self.basis) = Some(Basis { strangers, memory, deletions_allowed });
         let asked = self.request.asked();
         // A parent in conflict over a name depends on whoever has it.
         let conflicts = plan.waiting.iter().filter_map(|waiting| match waiting {
@@ -257,10 +263,11 @@ impl Course<'_> {
         outcomes: Vec<String>,
         error: Option<String>,
     ) {
-        if !self.active.is_known_as(self.knowledge) {
+        if !self.active.is_known_as(&self.knowledge) {
             // Schemas have changed meanwhile.
             state.memory = Memory::default();
         }
+        let failed = error.is_some();
         state.errors += u64::from(error.is_some());
         state.error.clone_from(&error);
         if !plan.is_settled() || error.is_some() {
@@ -273,8 +280,29 @@ impl Course<'_> {
         }
         // The parent may have gone meanwhile; then nothing of it is kept.
         if self.runner.caches.get(&self.id.0, &self.id.1).is_some() {
+            if failed {
+                self.keep_failed();
+            }
             lock(&self.runner.parents).insert(self.id.clone(), state);
         }
+    }
+
+    /// Keeps what the sync rested on, for whoever looks into the failure.
+    fn keep_failed(&self) {
+        let decided = lock(&self.basis).take();
+        // Without an answer the handler's questions are all that matters.
+        let basis = decided.unwrap_or_else(|| Basis {
+            strangers: BTreeMap::new(),
+            memory: Memory::default(),
+            deletions_allowed: 0,
+        });
+        let failed = Failed {
+            snapshot: self.request.snapshot().clone(),
+            asked: self.request.asked(),
+            knowledge: Arc::clone(&self.knowledge),
+            basis,
+        };
+        lock(&self.runner.failed).keep(&self.id, failed);
     }
 
     /// What follows for the queue.

@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use ring::digest::{SHA256, digest};
+use serde_json::Value;
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use super::lock;
 use crate::diff::{Document, Rules};
@@ -19,7 +22,11 @@ pub(super) type Shared = Arc<OnceCell<Published>>;
 
 /// The documents that are being read or learnt from, by their paths.
 #[derive(Debug, Default)]
-pub(crate) struct Documents(Mutex<BTreeMap<String, Weak<OnceCell<Published>>>>);
+pub(crate) struct Documents {
+    by_path: Mutex<BTreeMap<String, Weak<OnceCell<Published>>>>,
+    /// The last list of all documents that somebody read, and when.
+    index: Mutex<Option<(Instant, Arc<Value>)>>,
+}
 
 /// Rules by the hash of the document and the kind.
 type ByOrigin = BTreeMap<(Vec<u8>, Kind), Weak<Rules>>;
@@ -42,7 +49,7 @@ impl Published {
     }
 
     /// Its text as a tree, if it is JSON.
-    pub(super) fn json(&self) -> Option<serde_json::Value> {
+    pub(super) fn json(&self) -> Option<Value> {
         serde_json::from_slice(&self.text).ok()
     }
 
@@ -64,7 +71,7 @@ impl Published {
 impl Documents {
     /// The document of a path, as long as anybody holds it.
     pub(super) fn shared(&self, path: &str) -> Shared {
-        let mut known = lock(&self.0);
+        let mut known = lock(&self.by_path);
         known.retain(|_, document| document.strong_count() > 0);
         if let Some(document) = known.get(path).and_then(Weak::upgrade) {
             return document;
@@ -72,6 +79,17 @@ impl Documents {
         let document = Shared::default();
         known.insert(path.to_owned(), Arc::downgrade(&document));
         document
+    }
+
+    /// The list of all documents, if it was read within this time: controllers of one operator need not each ask for it.
+    pub(super) fn index(&self, age_max: Duration) -> Option<Arc<Value>> {
+        let index = lock(&self.index);
+        let (read, index) = index.as_ref()?;
+        (read.elapsed() < age_max).then(|| Arc::clone(index))
+    }
+
+    pub(super) fn set_index(&self, index: &Arc<Value>) {
+        *lock(&self.index) = Some((Instant::now(), Arc::clone(index)));
     }
 }
 

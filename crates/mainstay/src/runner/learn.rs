@@ -18,9 +18,11 @@ use crate::kind::Kind;
 const SCHEMA_TRIES: u32 = 5;
 /// The list of all documents, each with a hash of its content.
 const INDEX: &str = "/openapi/v3";
+/// For how long all controllers go by the same list.
+const INDEX_AGE_MAX: Duration = Duration::from_secs(30);
 
 /// What must be known of kinds before anything is decided about their objects.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default)]
 pub(crate) struct Knowledge {
     /// Whether the parent's kind has the status subresource.
     pub(crate) has_status: bool,
@@ -55,8 +57,11 @@ impl Runner {
 
 /// Whether the server's index tells of other documents than were read. One that cannot be had tells of none.
 pub(super) async fn has_changed(active: &Active, runner: &Runner, known: &Knowledge) -> bool {
-    let index = Shared::default();
-    match read_index(active.controller.parent(), &index, runner).await {
+    let index = match runner.documents.index(INDEX_AGE_MAX) {
+        Some(index) => Some(index),
+        None => read_index(active.controller.parent(), runner).await,
+    };
+    match index {
         Some(index) => known.versions.iter().any(|(path, version)| *version != version_in(&index, path)),
         None => false,
     }
@@ -68,9 +73,10 @@ fn version_in(index: &Value, path: &str) -> Option<String> {
     Some(index["paths"][name]["serverRelativeURL"].as_str()?.to_owned())
 }
 
-async fn read_index(kind: &Kind, shared: &Shared, runner: &Runner) -> Option<Value> {
-    let read = async || read_document(kind, INDEX, 1, runner).await.ok_or(());
-    shared.get_or_try_init(read).await.ok().and_then(Published::json)
+async fn read_index(kind: &Kind, runner: &Runner) -> Option<Arc<Value>> {
+    let index = Arc::new(read_document(kind, INDEX, 1, runner).await?.json()?);
+    runner.documents.set_index(&index);
+    Some(index)
 }
 
 /// Asks until the server answers: a decision on a guess would be worse than none. Schemas are shared with others that learn at the same
@@ -92,8 +98,10 @@ pub(super) async fn learn_kinds(active: &Active, runner: &Runner, anew: bool) ->
     };
     let shared = |path: &str| if anew { Shared::default() } else { runner.documents.shared(path) };
     // Read before the documents: one that changes in between is read again later.
-    let index = shared(INDEX);
-    let versions_told = read_index(parent, &index, runner).await.unwrap_or_default();
+    let index = match runner.documents.index(INDEX_AGE_MAX).filter(|_| !anew) {
+        Some(index) => index,
+        None => read_index(parent, runner).await.unwrap_or_default(),
+    };
     let (mut rules, mut versions) = (BTreeMap::new(), BTreeMap::new());
     let mut documents: BTreeMap<String, Shared> = BTreeMap::new();
     for watch in active.watches() {
@@ -104,7 +112,7 @@ pub(super) async fn learn_kinds(active: &Active, runner: &Runner, anew: bool) ->
             let read = async || read_document(kind, &path, SCHEMA_TRIES, runner).await.ok_or(());
             // Without it the rules are unknown ones, until it can be read.
             let is_read = document.get_or_try_init(read).await.is_ok();
-            versions.insert(path.clone(), version_in(&versions_told, &path).filter(|_| is_read));
+            versions.insert(path.clone(), version_in(&index, &path).filter(|_| is_read));
             documents.insert(path.clone(), document);
         }
         if let Some(found) = documents.get(&path).and_then(|document| document.get()?.rules(kind)) {

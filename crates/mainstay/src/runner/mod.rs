@@ -15,6 +15,7 @@ mod course;
 mod dependencies;
 mod documents;
 mod effects;
+mod failed;
 mod history;
 mod hold;
 mod inspect;
@@ -41,6 +42,7 @@ pub(crate) use call::Role;
 pub(crate) use course::Answer;
 pub(crate) use dependencies::{Dependencies, ParentId};
 pub(crate) use documents::Documents;
+pub(crate) use failed::FailedDecisions;
 use history::History;
 pub use history::PastSync;
 pub(crate) use inspect::Debug;
@@ -86,6 +88,8 @@ pub(crate) struct Runner {
     /// Schemas that controllers are learning from.
     pub(crate) documents: Documents,
     pub(crate) parents: Mutex<BTreeMap<ParentId, ParentState>>,
+    /// What failed decisions rested on.
+    pub(crate) failed: Mutex<FailedDecisions>,
     pub(crate) dependencies: Mutex<Dependencies>,
     /// Watches of kinds that handlers asked for.
     pub(crate) related: Mutex<BTreeMap<Kind, RelatedWatch>>,

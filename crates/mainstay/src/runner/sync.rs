@@ -69,10 +69,11 @@ impl Runner {
         let course = Course {
             runner: self,
             active: &active,
-            knowledge: &knowledge,
+            knowledge,
             id,
             request,
             parent: Mutex::new(parent),
+            basis: Mutex::default(),
             turn,
             triggers,
             deadline,

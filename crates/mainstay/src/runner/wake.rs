@@ -80,6 +80,7 @@ impl Runner {
     pub(crate) fn forget(&self, parent: &ParentId) {
         lock(&self.queue).forget(&parent.0, &parent.1);
         lock(&self.parents).remove(parent);
+        lock(&self.failed).forget(parent);
         lock(&self.loops).forget(&crate::kind::ObjectRef { kind: parent.0.clone(), key: parent.1.clone() });
         self.set_dependencies(parent, std::collections::BTreeSet::new());
         self.unregister_all(parent);

@@ -3,6 +3,7 @@
 mod deciding;
 mod fencing;
 mod leading;
+mod schedules;
 mod sharing;
 mod storm;
 mod world;

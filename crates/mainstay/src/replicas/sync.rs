@@ -1,0 +1,3 @@
+//! The atomics that `work` uses.
+
+pub(super) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
