@@ -36,6 +36,8 @@ pub struct Checked {
     pub ast: Ast,
     /// Types of the nodes, by id. Parts that are not typed, like entries of maps, have `dyn`.
     pub types: Vec<Type>,
+    /// Names of the variables, as they were declared.
+    pub variables: Vec<String>,
     /// References of the nodes, by id.
     pub references: Vec<Option<Reference>>,
 }
@@ -82,7 +84,8 @@ pub fn check(mut ast: Ast, variables: &Variables<'_>) -> Result<Checked, Compile
         None => Type::Dyn,
     };
     let types = checker.types.iter().map(known).collect();
-    Ok(Checked { ast, types, references: checker.references })
+    let variables = variables.iter().map(|(name, _)| (*name).to_owned()).collect();
+    Ok(Checked { ast, types, variables, references: checker.references })
 }
 
 struct Checker {
@@ -129,10 +132,14 @@ impl Checker {
             }
             ExprKind::Comprehension(parts) => self.comprehension(parts),
         };
-        if let Some(slot) = usize::try_from(id).ok().and_then(|id| self.types.get_mut(id)) {
-            *slot = Some(of.clone());
-        }
+        self.record(id, of.clone());
         of
+    }
+
+    fn record(&mut self, id: Id, of: Type) {
+        if let Some(slot) = usize::try_from(id).ok().and_then(|id| self.types.get_mut(id)) {
+            *slot = Some(of);
+        }
     }
 
     /// What a name stands for.
@@ -206,6 +213,7 @@ impl Checker {
 
     fn call(&mut self, node: &mut Expr) -> Type {
         let id = node.id;
+        let id_of_call = id;
         let ExprKind::Call { function, target, args } = &mut node.kind else { return Type::Error };
         if function == operators::OPTIONAL_SELECT
             && let [operand, Expr { kind: ExprKind::Literal(Literal::String(field)), .. }] =
@@ -215,6 +223,17 @@ impl Checker {
             let found = self.field(id, operand, &field, true);
             self.refer(id, Reference::Overloads(vec!["select_optional_field"]));
             return self.mapping.substitute(&found, false);
+        }
+        // The items that a text is formatted with may be of any types.
+        if let ([Expr { id, kind: ExprKind::List { elements, .. } }], "format", Some(_)) =
+            (args.as_mut_slice(), function.as_str(), &target)
+        {
+            let (list, of) = (*id, Type::list(Type::Dyn));
+            elements.iter_mut().for_each(|element| drop(self.expression(element)));
+            self.record(list, of.clone());
+            let Some(receiver) = target else { return Type::Error };
+            let takes = vec![self.expression(receiver), of];
+            return self.resolve(id_of_call, "format", true, takes);
         }
         let mut takes: Vec<Type> = args.iter_mut().map(|argument| self.expression(argument)).collect();
         *function = function.trim_start_matches('.').to_owned();
