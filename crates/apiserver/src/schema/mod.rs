@@ -20,7 +20,7 @@ mod openapi;
 mod patterns;
 mod prune;
 mod read;
-mod regexes;
+use mainstay_cel::go_regex as regexes;
 mod structural;
 mod validate;
 mod values;

@@ -6,7 +6,7 @@
 use regex::{Regex, RegexBuilder};
 
 /// Compiles a pattern with the meaning it has in Go; the error is worded as Go words it.
-pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
+pub fn compile(pattern: &str) -> Result<Regex, String> {
     compile_within(pattern, BYTES_MAX).map_err(|error| match error {
         TooLarge::Pattern => "error parsing regexp: expression too large".to_owned(),
         TooLarge::Not(why) => why,
@@ -21,13 +21,15 @@ const CACHE_BYTES_MAX: usize = 256 << 10;
 
 /// Why a pattern was not compiled: there was no room for it, or something else is wrong.
 #[derive(Debug)]
-pub(super) enum TooLarge {
+pub enum TooLarge {
+    /// The compiled pattern would exceed the limit.
     Pattern,
+    /// The pattern is wrong; the reason in Go's words.
     Not(String),
 }
 
 /// The same, for a pattern that takes up no more than this.
-pub(super) fn compile_within(pattern: &str, bytes_max: usize) -> Result<Regex, TooLarge> {
+pub fn compile_within(pattern: &str, bytes_max: usize) -> Result<Regex, TooLarge> {
     if let Some(error) = refused_by_go(pattern) {
         return Err(TooLarge::Not(error));
     }
