@@ -18,6 +18,7 @@
 pub mod ast;
 mod check;
 mod errors;
+pub mod estimate;
 mod functions;
 pub mod go_regex;
 pub mod syntax;

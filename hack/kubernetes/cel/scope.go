@@ -81,7 +81,7 @@ func (s *scope) answer(ctx context.Context, q *question) (*answer, error) {
 		result.CompileError = issues.String()
 		return result, nil
 	}
-	result.Type = ast.OutputType().String()
+	result.Type = checker.FormatCELType(ast.OutputType())
 	program, err := s.env.Program(ast,
 		cel.CostLimit(limits.PerCallLimit),
 		cel.CostTracking(s.estimator),

@@ -94,17 +94,37 @@ impl<'a> Estimator<'a> {
             }
             "ip.isCanonical" => (size(args.first()?).scaled(2.0 * TRAVERSAL), None),
             "containsIP" | "containsCIDR" => (contains_address(function, overload, args.first()?), None),
-            "validate" => {
-                (size(args.first()?).scaled(TRAVERSAL).scaled(FORMAT_REGEX_MAX * REGEX), None)
-            }
-            "masked" | "prefixLength" | "family" | "isUnspecified" | "isLoopback" | "isLinkLocalMulticast"
-            | "isLinkLocalUnicast" | "isGlobalUnicast" | "format.named" | "sign" | "asInteger" | "isInteger"
-            | "asApproximateFloat" | "isGreaterThan" | "isLessThan" | "compareTo" | "add" | "sub" | "major"
-            | "minor" | "patch" | "getScheme" | "getHostname" | "getHost" | "getPort" | "getEscapedPath"
+            "validate" => (size(args.first()?).scaled(TRAVERSAL).scaled(FORMAT_REGEX_MAX * REGEX), None),
+            "masked"
+            | "prefixLength"
+            | "family"
+            | "isUnspecified"
+            | "isLoopback"
+            | "isLinkLocalMulticast"
+            | "isLinkLocalUnicast"
+            | "isGlobalUnicast"
+            | "format.named"
+            | "sign"
+            | "asInteger"
+            | "isInteger"
+            | "asApproximateFloat"
+            | "isGreaterThan"
+            | "isLessThan"
+            | "compareTo"
+            | "add"
+            | "sub"
+            | "major"
+            | "minor"
+            | "patch"
+            | "getScheme"
+            | "getHostname"
+            | "getHost"
+            | "getPort"
+            | "getEscapedPath"
             | "getQuery" => (ONE, None),
             // Of the authorizer, whose functions have names that others share.
-            "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name" | "allowed"
-            | "reason" | "error" | "errored" => (ONE, None),
+            "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name"
+            | "allowed" | "reason" | "error" | "errored" => (ONE, None),
             "check" => (Range::fixed(350_000), None),
             "_==_" => (equal_objects(args)?, None),
             _ => return None,
@@ -255,8 +275,16 @@ fn standard(overload: &str, target: Option<&Argument<'_>>, args: &[Argument<'_>]
             let sum = first().plus(second());
             (sum.scaled(TRAVERSAL), Some(sum))
         }
-        "less_string" | "greater_string" | "less_equals_string" | "greater_equals_string" | "less_bytes"
-        | "greater_bytes" | "less_equals_bytes" | "greater_equals_bytes" | "equals" | "not_equals" => {
+        "less_string"
+        | "greater_string"
+        | "less_equals_string"
+        | "greater_equals_string"
+        | "less_bytes"
+        | "greater_bytes"
+        | "less_equals_bytes"
+        | "greater_equals_bytes"
+        | "equals"
+        | "not_equals" => {
             let max = first().max.min(second().max);
             (Range { min: max.min(1), max }.scaled(TRAVERSAL), None)
         }

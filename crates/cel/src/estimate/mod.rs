@@ -26,8 +26,14 @@ const FREE: Range = Range::fixed(0);
 
 /// What evaluating the expression can cost. `bounds` are those of `self`.
 pub fn estimate(checked: &Checked, bounds: &Bounds) -> Range {
-    let mut estimator =
-        Estimator { checked, bounds, places: HashMap::new(), sizes: HashMap::new(), entries: HashMap::new(), scope: Vec::new() };
+    let mut estimator = Estimator {
+        checked,
+        bounds,
+        places: HashMap::new(),
+        sizes: HashMap::new(),
+        entries: HashMap::new(),
+        scope: Vec::new(),
+    };
     estimator.cost(&checked.ast.root)
 }
 
@@ -62,7 +68,11 @@ struct Entries {
 
 impl Entries {
     fn union(self, other: Entries) -> Entries {
-        Entries { is_list: self.is_list, keys: self.keys.union(other.keys), values: self.values.union(other.values) }
+        Entries {
+            is_list: self.is_list,
+            keys: self.keys.union(other.keys),
+            values: self.values.union(other.values),
+        }
     }
 }
 
@@ -127,7 +137,13 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    fn call(&mut self, expr: &'a Expr, function: &'a str, target: Option<&'a Expr>, args: &'a [Expr]) -> Range {
+    fn call(
+        &mut self,
+        expr: &'a Expr,
+        function: &'a str,
+        target: Option<&'a Expr>,
+        args: &'a [Expr],
+    ) -> Range {
         if let ("dyn", [argument]) = (function, args) {
             let cost = self.cost(argument);
             self.copy_sizes(expr, argument);
