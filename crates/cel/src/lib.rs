@@ -19,6 +19,7 @@ pub mod ast;
 mod check;
 mod errors;
 pub mod estimate;
+mod format;
 mod functions;
 pub mod go_regex;
 pub mod syntax;

@@ -3,6 +3,7 @@
 //! The rules and the texts of errors are those of cel-go in the environment of Kubernetes: items of a list
 //! literal have one type, numbers of different types can be compared, fields of objects must be declared.
 
+mod formats;
 mod literals;
 mod unify;
 
@@ -70,19 +71,21 @@ pub fn check(mut ast: Ast, variables: &Variables<'_>) -> Result<Checked, Compile
     let mut root = std::mem::replace(&mut ast.root, Expr { id: 0, kind: ExprKind::Literal(Literal::Null) });
     checker.expression(&mut root);
     ast.root = root;
-    if checker.issues.is_empty() {
-        literals::check(&ast.root, &mut checker.issues);
-    }
+    let refuse = |ast: &Ast, issues: Vec<(Id, String)>| {
+        let issues = issues.into_iter().map(|(id, message)| (ast.offset(id), message)).collect();
+        Err(CompileError::new(&ast.source, issues))
+    };
     if !checker.issues.is_empty() {
-        let issues = checker.issues.into_iter().map(|(id, message)| (ast.offset(id), message)).collect();
-        return Err(CompileError::new(&ast.source, issues));
+        return refuse(&ast, checker.issues);
     }
     let known = |of: &Option<Type>| match of {
         Some(of) => checker.mapping.substitute(of, true),
         None => Type::Dyn,
     };
     let types = checker.types.iter().map(known).collect();
-    Ok(Checked { ast, types, references: checker.references })
+    let checked = Checked { ast, types, references: checker.references };
+    let issues = literals::check(&checked);
+    if issues.is_empty() { Ok(checked) } else { refuse(&checked.ast, issues) }
 }
 
 struct Checker {
@@ -299,7 +302,7 @@ impl Checker {
             if optional.contains(&index) {
                 found = self.unwrap_optional(id, &found);
             }
-            item = Some(self.join(id, item, found));
+            item = Some(self.join(item, found));
         }
         let item = item.unwrap_or_else(|| self.fresh());
         Type::list(item)
@@ -309,12 +312,12 @@ impl Checker {
         let (mut keys, mut values) = (None, None);
         for Entry { key, value, optional, .. } in entries {
             let found = self.expression(key);
-            keys = Some(self.join(key.id, keys, found));
+            keys = Some(self.join(keys, found));
             let mut found = self.expression(value);
             if *optional {
                 found = self.unwrap_optional(value.id, &found);
             }
-            values = Some(self.join(value.id, values, found));
+            values = Some(self.join(values, found));
         }
         let keys = keys.unwrap_or_else(|| self.fresh());
         let values = values.unwrap_or_else(|| self.fresh());
@@ -330,14 +333,13 @@ impl Checker {
         inner.clone()
     }
 
-    /// Members of one literal must have one type.
-    fn join(&mut self, id: Id, first: Option<Type>, next: Type) -> Type {
+    /// The type of the members of one literal. That they are of one type is checked afterwards.
+    fn join(&mut self, first: Option<Type>, next: Type) -> Type {
         let Some(first) = first else { return next };
         if self.assignable(&first, &next) {
             return most_general(&first, &next);
         }
-        self.mismatch(id, &first, &next);
-        Type::Error
+        Type::Dyn
     }
 
     fn mismatch(&mut self, id: Id, expected: &Type, found: &Type) {
