@@ -18,7 +18,9 @@
 pub mod ast;
 mod check;
 mod errors;
+pub mod estimate;
 mod evaluate;
+mod format;
 mod functions;
 pub mod go_regex;
 pub mod go_url;

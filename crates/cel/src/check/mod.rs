@@ -3,6 +3,7 @@
 //! The rules and the texts of errors are those of cel-go in the environment of Kubernetes: items of a list
 //! literal have one type, numbers of different types can be compared, fields of objects must be declared.
 
+mod formats;
 mod literals;
 mod unify;
 
@@ -72,12 +73,12 @@ pub fn check(mut ast: Ast, variables: &Variables<'_>) -> Result<Checked, Compile
     let mut root = std::mem::replace(&mut ast.root, Expr { id: 0, kind: ExprKind::Literal(Literal::Null) });
     checker.expression(&mut root);
     ast.root = root;
-    if checker.issues.is_empty() {
-        literals::check(&ast.root, &mut checker.issues);
-    }
+    let refuse = |ast: &Ast, issues: Vec<(Id, String)>| {
+        let issues = issues.into_iter().map(|(id, message)| (ast.offset(id), message)).collect();
+        Err(CompileError::new(&ast.source, issues))
+    };
     if !checker.issues.is_empty() {
-        let issues = checker.issues.into_iter().map(|(id, message)| (ast.offset(id), message)).collect();
-        return Err(CompileError::new(&ast.source, issues));
+        return refuse(&ast, checker.issues);
     }
     let known = |of: &Option<Type>| match of {
         Some(of) => checker.mapping.substitute(of, true),
@@ -85,7 +86,9 @@ pub fn check(mut ast: Ast, variables: &Variables<'_>) -> Result<Checked, Compile
     };
     let types = checker.types.iter().map(known).collect();
     let variables = variables.iter().map(|(name, _)| (*name).to_owned()).collect();
-    Ok(Checked { ast, types, variables, references: checker.references })
+    let checked = Checked { ast, types, variables, references: checker.references };
+    let issues = literals::check(&checked);
+    if issues.is_empty() { Ok(checked) } else { refuse(&checked.ast, issues) }
 }
 
 struct Checker {
@@ -213,7 +216,6 @@ impl Checker {
 
     fn call(&mut self, node: &mut Expr) -> Type {
         let id = node.id;
-        let id_of_call = id;
         let ExprKind::Call { function, target, args } = &mut node.kind else { return Type::Error };
         if function == operators::OPTIONAL_SELECT
             && let [operand, Expr { kind: ExprKind::Literal(Literal::String(field)), .. }] =
@@ -223,17 +225,6 @@ impl Checker {
             let found = self.field(id, operand, &field, true);
             self.refer(id, Reference::Overloads(vec!["select_optional_field"]));
             return self.mapping.substitute(&found, false);
-        }
-        // The items that a text is formatted with may be of any types.
-        if let ([Expr { id, kind: ExprKind::List { elements, .. } }], "format", Some(_)) =
-            (args.as_mut_slice(), function.as_str(), &target)
-        {
-            let (list, of) = (*id, Type::list(Type::Dyn));
-            elements.iter_mut().for_each(|element| drop(self.expression(element)));
-            self.record(list, of.clone());
-            let Some(receiver) = target else { return Type::Error };
-            let takes = vec![self.expression(receiver), of];
-            return self.resolve(id_of_call, "format", true, takes);
         }
         let mut takes: Vec<Type> = args.iter_mut().map(|argument| self.expression(argument)).collect();
         *function = function.trim_start_matches('.').to_owned();
@@ -318,7 +309,7 @@ impl Checker {
             if optional.contains(&index) {
                 found = self.unwrap_optional(id, &found);
             }
-            item = Some(self.join(id, item, found));
+            item = Some(self.join(item, found));
         }
         let item = item.unwrap_or_else(|| self.fresh());
         Type::list(item)
@@ -328,12 +319,12 @@ impl Checker {
         let (mut keys, mut values) = (None, None);
         for Entry { key, value, optional, .. } in entries {
             let found = self.expression(key);
-            keys = Some(self.join(key.id, keys, found));
+            keys = Some(self.join(keys, found));
             let mut found = self.expression(value);
             if *optional {
                 found = self.unwrap_optional(value.id, &found);
             }
-            values = Some(self.join(value.id, values, found));
+            values = Some(self.join(values, found));
         }
         let keys = keys.unwrap_or_else(|| self.fresh());
         let values = values.unwrap_or_else(|| self.fresh());
@@ -349,14 +340,13 @@ impl Checker {
         inner.clone()
     }
 
-    /// Members of one literal must have one type.
-    fn join(&mut self, id: Id, first: Option<Type>, next: Type) -> Type {
+    /// The type of the members of one literal. That they are of one type is checked afterwards.
+    fn join(&mut self, first: Option<Type>, next: Type) -> Type {
         let Some(first) = first else { return next };
         if self.assignable(&first, &next) {
             return most_general(&first, &next);
         }
-        self.mismatch(id, &first, &next);
-        Type::Error
+        Type::Dyn
     }
 
     fn mismatch(&mut self, id: Id, expected: &Type, found: &Type) {

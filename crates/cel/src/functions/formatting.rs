@@ -3,13 +3,12 @@
 use super::text::{go_float, go_quote};
 use super::{failed, mismatch};
 use crate::evaluate::{Machine, Outcome};
+use crate::format::{Clause, Part, next_part, read_clause};
 use crate::time;
 use crate::value::{Key, Value};
 
 /// Digits behind the point where none are asked for.
 const PRECISION: usize = 6;
-/// More digits than this are refused.
-const PRECISION_MAX: usize = 1000;
 
 pub(super) fn format(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
     let [Value::String(pattern), Value::List(list)] = args else { return mismatch() };
@@ -17,110 +16,70 @@ pub(super) fn format(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
     let mut out = String::new();
     let mut rest = &**pattern;
     let mut next = 0;
-    while let Some((before, after)) = rest.split_once('%') {
-        out.push_str(before);
-        if let Some(after) = after.strip_prefix('%') {
-            out.push('%');
-            rest = after;
-            continue;
-        }
-        if after.is_empty() {
-            return failed("unexpected end of string");
-        }
+    while let Some((part, behind)) = next_part(rest) {
+        rest = behind;
+        let clause = match part {
+            Part::Text(text) => {
+                out.push_str(text);
+                continue;
+            }
+            Part::Percent("") => return failed("unexpected end of string"),
+            Part::Percent(clause) => clause,
+        };
         let Some(argument) = list.items.get(next) else {
             return failed(format!("index {next} out of range"));
         };
         next += 1;
-        let (clause, precision, after) = match clause(after) {
+        let (clause, precision, behind) = match read_clause(clause) {
             Ok(found) => found,
-            Err(message) => return failed(format!("could not parse formatting clause: {message}")),
+            Err(message) => return failed(message),
         };
+        let precision = precision.unwrap_or(PRECISION);
+        machine.reserve(precision)?;
         let text = match render(clause, precision, argument) {
             Ok(text) => text,
             Err(message) => return failed(message),
         };
         machine.reserve(text.len())?;
         out.push_str(&text);
-        rest = after;
+        rest = behind;
     }
-    out.push_str(rest);
     Ok(out.into())
 }
 
-/// The letter of a clause, its precision, and what follows.
-fn clause(text: &str) -> Result<(char, usize, &str), String> {
-    let (precision, rest) = match text.strip_prefix('.') {
-        None => (PRECISION, text),
-        Some(after) => {
-            let end = after
-                .find(|c: char| !c.is_ascii_digit())
-                .ok_or("error while parsing precision: could not find end of precision specifier")?;
-            let digits = &after[..end];
-            let precision = digits.parse().ok().filter(|precision| *precision <= PRECISION_MAX);
-            let precision = precision.ok_or_else(|| {
-                format!(
-                    "error while parsing precision: error while converting precision to integer: \
-                     strconv.Atoi: parsing {}: invalid syntax",
-                    go_quote(digits)
-                )
-            })?;
-            (precision, &after[end..])
+fn render(clause: Clause, precision: usize, value: &Value) -> Result<String, String> {
+    let refused = || Err(clause.refusal(value.type_name()));
+    // The standard library refuses more digits.
+    let precision = precision.min(usize::from(u16::MAX));
+    match (clause, value) {
+        (Clause::Text, _) => string(value),
+        (Clause::Decimal, Value::Int(int)) => Ok(int.to_string()),
+        (Clause::Decimal, Value::Uint(uint)) => Ok(uint.to_string()),
+        (Clause::Fixed, _) => double(value).map_or_else(refused, |double| Ok(fixed(double, precision))),
+        (Clause::Scientific, _) => {
+            double(value).map_or_else(refused, |double| Ok(scientific(double, precision)))
         }
-    };
-    let letter = rest.chars().next().ok_or("unexpected end of string")?;
-    if !"sdfeboxX".contains(letter) {
-        return Err(format!("unrecognized formatting clause \"{letter}\""));
-    }
-    Ok((letter, precision, &rest[letter.len_utf8()..]))
-}
-
-fn render(clause: char, precision: usize, value: &Value) -> Result<String, String> {
-    let given = value.type_name();
-    match clause {
-        's' => string(value),
-        'd' => match value {
-            Value::Int(int) => Ok(int.to_string()),
-            Value::Uint(uint) => Ok(uint.to_string()),
-            _ => Err(format!("decimal clause can only be used on integers, was given {given}")),
-        },
-        'f' => match double(value) {
-            Some(double) => Ok(fixed(double, precision)),
-            None => Err(format!("fixed-point clause can only be used on doubles, was given {given}")),
-        },
-        'e' => match double(value) {
-            Some(double) => Ok(scientific(double, precision)),
-            None => Err(format!("scientific clause can only be used on doubles, was given {given}")),
-        },
-        'b' => match value {
-            Value::Int(int) => Ok(signed(*int, format!("{:b}", int.unsigned_abs()))),
-            Value::Uint(uint) => Ok(format!("{uint:b}")),
-            Value::Bool(flag) => Ok(u8::from(*flag).to_string()),
-            _ => Err(format!("only integers and bools can be formatted as binary, was given {given}")),
-        },
-        'o' => match value {
-            Value::Int(int) => Ok(signed(*int, format!("{:o}", int.unsigned_abs()))),
-            Value::Uint(uint) => Ok(format!("{uint:o}")),
-            _ => Err(format!("octal clause can only be used on integers, was given {given}")),
-        },
-        _ => {
+        (Clause::Binary, Value::Int(int)) => Ok(signed(*int, &format!("{:b}", int.unsigned_abs()))),
+        (Clause::Binary, Value::Uint(uint)) => Ok(format!("{uint:b}")),
+        (Clause::Binary, Value::Bool(flag)) => Ok(u8::from(*flag).to_string()),
+        (Clause::Octal, Value::Int(int)) => Ok(signed(*int, &format!("{:o}", int.unsigned_abs()))),
+        (Clause::Octal, Value::Uint(uint)) => Ok(format!("{uint:o}")),
+        (Clause::Hex { upper }, _) => {
             let hex = match value {
-                Value::Int(int) => signed(*int, format!("{:x}", int.unsigned_abs())),
+                Value::Int(int) => signed(*int, &format!("{:x}", int.unsigned_abs())),
                 Value::Uint(uint) => format!("{uint:x}"),
                 Value::String(text) => hex(text.as_bytes()),
                 Value::Bytes(bytes) => hex(bytes),
-                _ => {
-                    return Err(format!(
-                        "only integers, byte buffers, and strings can be formatted as hex, was given {given}"
-                    ));
-                }
+                _ => return refused(),
             };
-            Ok(if clause == 'X' { hex.to_uppercase() } else { hex })
+            Ok(if upper { hex.to_uppercase() } else { hex })
         }
+        _ => refused(),
     }
 }
 
-fn signed(int: i64, digits: String) -> String {
-    if int < 0 { format!("-{digits}") } else { digits }
+fn signed(int: i64, digits: &str) -> String {
+    if int < 0 { format!("-{digits}") } else { digits.to_owned() }
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -211,13 +170,7 @@ fn string(value: &Value) -> Result<String, String> {
                 entries.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
             format!("{{{}}}", entries.join(", "))
         }
-        other => {
-            return Err(format!(
-                "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, \
-                 durations, and timestamps, was given {}",
-                other.type_name()
-            ));
-        }
+        other => return Err(Clause::Text.refusal(other.type_name())),
     })
 }
 
