@@ -60,6 +60,7 @@ mod incoming;
 mod jsonpath;
 mod kind;
 mod negotiate;
+mod offload;
 mod openapi;
 mod options;
 mod parts;

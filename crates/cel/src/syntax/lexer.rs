@@ -44,7 +44,8 @@ pub(super) fn lex(characters: &[char]) -> (Vec<Token>, Vec<LexError>) {
                 tokens.push(Token { kind, start, text });
             }
             None => {
-                let end = lexer.at.max(start + 1).min(characters.len());
+                // The character that does not fit belongs to what cannot be read.
+                let end = (lexer.at + 1).min(characters.len());
                 lexer.at = end;
                 errors.push(LexError { at: start, text: characters[start..end].iter().collect() });
             }
@@ -106,6 +107,11 @@ impl Lexer<'_> {
         }
         if first == '`' {
             return self.escaped_ident();
+        }
+        // These start a symbol, and are none themselves.
+        if matches!(first, '|' | '&' | '=') && self.peek(1) != Some(first) {
+            self.at += 1;
+            return None;
         }
         let symbol = SYMBOLS.iter().find(|symbol| {
             symbol.chars().enumerate().all(|(ahead, character)| self.peek(ahead) == Some(character))

@@ -1,217 +1,96 @@
-//! The types of expressions, and those that schemas give to `self`.
+//! What schemas say about values: their types in CEL, and how large they can be.
 
-use crate::schema::{Additional, ListType, Schema, Type as JsonType};
-use std::fmt;
+use crate::schema::{Additional, Schema, Type as JsonType};
+use mainstay_cel::estimate::Bounds;
+use mainstay_cel::{ObjectType, Type};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The type of an expression.
+/// The type and the bounds of values of a schema.
 #[derive(Clone, Debug)]
-pub(super) enum Type<'s> {
-    /// Known only at run time.
-    Dyn,
-    /// Anything: the items of an empty list, or the result of something already complained about.
-    Free,
-    Null,
-    Bool,
-    Int,
-    Uint,
-    Double,
-    String,
-    Bytes,
-    Duration,
-    Timestamp,
-    /// What `type()` gives.
-    OfTypes,
-    /// A type that only functions look into, like `kubernetes.Quantity`.
-    Opaque(&'static str),
-    List(Arc<Type<'s>>, Order<'s>),
-    Map(Arc<Type<'s>>, Arc<Type<'s>>),
-    Optional(Arc<Type<'s>>),
-    Object(Arc<Object<'s>>),
-    /// A parameter of a function's signature.
-    Param(char),
+pub(super) struct Declared {
+    pub of: Type,
+    pub bounds: Bounds,
 }
 
-/// What tells the items of a list apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order<'s> {
-    /// Their places.
-    Listed,
-    /// Themselves.
-    Set,
-    /// These fields of theirs.
-    Keyed(&'s [String]),
+/// What `self` is in rules on a schema; none if rules cannot see values of it.
+pub(super) fn declare(schema: &Schema, resource: bool) -> Option<Declared> {
+    declare_as(schema, resource, "selfType1")
 }
 
-/// An object with known fields.
-#[derive(Debug)]
-pub(super) struct Object<'s> {
-    name: String,
-    fields: Fields<'s>,
-}
-
-#[derive(Debug)]
-enum Fields<'s> {
-    /// Those of a schema; resources have `apiVersion`, `kind` and `metadata` whatever it says.
-    Schema { schema: &'s Schema, resource: bool },
-    /// The part of `metadata` that rules may look at.
-    Metadata,
-}
-
-impl<'s> Type<'s> {
-    /// The type of `self` in rules on a schema; none if rules cannot see values of it.
-    pub(super) fn of_root(schema: &'s Schema, resource: bool) -> Option<Self> {
-        Self::of(schema, resource, "selfType1".to_owned())
+fn declare_as(schema: &Schema, resource: bool, name: &str) -> Option<Declared> {
+    let checks = schema.checks.as_deref();
+    let limit = |max: Option<u64>| max.map(|max| i64::try_from(max).unwrap_or(i64::MAX));
+    let length_max = limit(checks.and_then(|checks| checks.max_length));
+    if schema.int_or_string {
+        return Some(Declared { of: Type::Dyn, bounds: Bounds::int_or_string(length_max) });
     }
-
-    fn of(schema: &'s Schema, resource: bool, name: String) -> Option<Self> {
-        if schema.int_or_string {
-            return Some(Type::Dyn);
+    let (of, bounds) = match schema.kind? {
+        JsonType::Array => {
+            let items = schema.items.as_deref()?;
+            let item = declare_as(items, items.embedded_resource, &format!("{name}.@idx"))?;
+            let max = limit(checks.and_then(|checks| checks.max_items));
+            (Type::list(item.of), Bounds::list(item.bounds, max))
         }
-        Some(match schema.kind? {
-            JsonType::Array => {
-                let items = schema.items.as_deref()?;
-                let item = Self::of(items, items.embedded_resource, format!("{name}.@idx"))?;
-                let order = match &schema.list {
-                    ListType::Atomic => Order::Listed,
-                    ListType::Set => Order::Set,
-                    ListType::Map(keys) => Order::Keyed(keys),
-                };
-                Type::List(Arc::new(item), order)
+        JsonType::Object => match &schema.additional {
+            Additional::Values(values) => {
+                let value = declare_as(values, values.embedded_resource, &format!("{name}.@elem"))?;
+                let max = limit(checks.and_then(|checks| checks.max_properties));
+                (Type::map(Type::String, value.of), Bounds::map(value.bounds, max))
             }
-            JsonType::Object => {
-                if let Additional::Values(values) = &schema.additional {
-                    let value = Self::of(values, values.embedded_resource, format!("{name}.@elem"))?;
-                    Type::Map(Arc::new(Type::String), Arc::new(value))
-                } else {
-                    Type::Object(Arc::new(Object { name, fields: Fields::Schema { schema, resource } }))
-                }
-            }
-            JsonType::String => match schema.checks.as_ref().and_then(|checks| checks.format.as_deref()) {
+            _ => declare_object(schema, resource, name),
+        },
+        JsonType::String => {
+            let format = checks.and_then(|checks| checks.format.as_deref());
+            let of = match format {
                 Some("byte") => Type::Bytes,
                 Some("duration") => Type::Duration,
                 Some("date" | "date-time") => Type::Timestamp,
                 _ => Type::String,
-            },
-            JsonType::Boolean => Type::Bool,
-            JsonType::Number => Type::Double,
-            JsonType::Integer => Type::Int,
-        })
-    }
-
-    pub(super) fn list(item: Type<'s>) -> Self {
-        Type::List(Arc::new(item), Order::Listed)
-    }
-
-    pub(super) fn optional(inner: Type<'s>) -> Self {
-        Type::Optional(Arc::new(inner))
-    }
-
-    /// Whether nothing is known of the type.
-    pub(super) const fn is_open(&self) -> bool {
-        matches!(self, Type::Dyn | Type::Free)
-    }
-}
-
-impl<'s> Object<'s> {
-    /// The type of a field, by its name in expressions.
-    pub(super) fn field(&self, name: &str) -> Option<Type<'s>> {
-        match &self.fields {
-            Fields::Metadata => matches!(name, "name" | "generateName").then_some(Type::String),
-            Fields::Schema { resource: true, .. } if matches!(name, "apiVersion" | "kind") => {
-                Some(Type::String)
-            }
-            Fields::Schema { resource: true, .. } if name == "metadata" => {
-                let name = format!("{}.metadata", self.name);
-                Some(Type::Object(Arc::new(Object { name, fields: Fields::Metadata })))
-            }
-            Fields::Schema { schema, .. } => {
-                let named = |(key, _): &(&String, _)| escape(key).as_deref() == Some(name);
-                let (_, property) = schema.properties.iter().find(named)?;
-                Type::of(property, property.embedded_resource, format!("{}.{name}", self.name))
-            }
-        }
-    }
-}
-
-impl fmt::Display for Type<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Type::Dyn | Type::Free => "dyn",
-            Type::Null => "null",
-            Type::Bool => "bool",
-            Type::Int => "int",
-            Type::Uint => "uint",
-            Type::Double => "double",
-            Type::String => "string",
-            Type::Bytes => "bytes",
-            Type::Duration => "duration",
-            Type::Timestamp => "timestamp",
-            Type::OfTypes => "type",
-            Type::Opaque(name) => name,
-            Type::List(item, _) => return write!(f, "list({item})"),
-            Type::Map(key, value) => return write!(f, "map({key}, {value})"),
-            Type::Optional(inner) => return write!(f, "optional_type({inner})"),
-            Type::Object(object) => &object.name,
-            Type::Param(name) => return write!(f, "{name}"),
-        })
-    }
-}
-
-/// Types that stand for the parameters of one call's signature.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Bindings<'s>(Vec<(char, Type<'s>)>);
-
-impl<'s> Bindings<'s> {
-    /// Whether a value of type `actual` can be given where `wanted` is asked for.
-    pub(super) fn accept(&mut self, wanted: &Type<'s>, actual: &Type<'s>) -> bool {
-        if let Type::Param(name) = wanted {
-            let Some(index) = self.0.iter().position(|(bound, _)| bound == name) else {
-                self.0.push((*name, actual.clone()));
-                return true;
             };
-            let bound = self.0[index].1.clone();
-            if bound.is_open() || matches!(bound, Type::Null) {
-                let fits = self.accept(actual, &bound);
-                self.0[index].1 = if matches!(bound, Type::Dyn) { bound } else { actual.clone() };
-                return fits;
-            }
-            return self.accept(&bound, actual);
+            let choices = checks.into_iter().flat_map(|checks| &checks.enumeration).filter_map(Value::as_str);
+            (of, Bounds::string(format, length_max, choices))
         }
-        match (wanted, actual) {
-            (wanted, actual) if wanted.is_open() || actual.is_open() => true,
-            (Type::List(wanted, _), Type::List(actual, _))
-            | (Type::Optional(wanted), Type::Optional(actual)) => self.accept(wanted, actual),
-            (Type::Map(key, value), Type::Map(other_key, other_value)) => {
-                self.accept(key, other_key) && self.accept(value, other_value)
-            }
-            (Type::Object(wanted), Type::Object(actual)) => wanted.name == actual.name,
-            (Type::Opaque(wanted), Type::Opaque(actual)) => wanted == actual,
-            (nullable, Type::Null) => matches!(
-                nullable,
-                Type::Null
-                    | Type::Object(_)
-                    | Type::Duration
-                    | Type::Timestamp
-                    | Type::Opaque(_)
-                    | Type::Optional(_)
-            ),
-            (wanted, actual) => std::mem::discriminant(wanted) == std::mem::discriminant(actual),
-        }
-    }
+        JsonType::Boolean => (Type::Bool, Bounds::boolean()),
+        JsonType::Number => (Type::Double, Bounds::number()),
+        JsonType::Integer => (Type::Int, Bounds::number()),
+    };
+    Some(Declared { of, bounds })
+}
 
-    /// The type with its parameters filled in.
-    pub(super) fn fill(&self, wanted: &Type<'s>) -> Type<'s> {
-        match wanted {
-            Type::Param(name) => {
-                self.0.iter().find(|(bound, _)| bound == name).map_or(Type::Free, |(_, bound)| bound.clone())
-            }
-            Type::List(item, order) => Type::List(Arc::new(self.fill(item)), *order),
-            Type::Optional(inner) => Type::optional(self.fill(inner)),
-            Type::Map(key, value) => Type::Map(Arc::new(self.fill(key)), Arc::new(self.fill(value))),
-            other => other.clone(),
+fn declare_object(schema: &Schema, resource: bool, name: &str) -> (Type, Bounds) {
+    let (mut types, mut bounds, mut required) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    let is_required =
+        |name: &String| schema.checks.as_ref().is_some_and(|checks| checks.required.contains(name));
+    for (key, property) in &schema.properties {
+        let Some(escaped) = escape(key) else { continue };
+        let below = format!("{name}.{escaped}");
+        let Some(declared) = declare_as(property, property.embedded_resource, &below) else { continue };
+        // Fields with a default are filled in by the server, so that a request need not have them.
+        if is_required(key) && property.default.is_none() {
+            required.push((key.as_str(), declared.bounds.json_bytes_min));
         }
+        types.insert(escaped.clone(), declared.of);
+        bounds.insert(escaped, declared.bounds);
     }
+    if resource {
+        let text = || Bounds::string(None, None, []);
+        for field in ["apiVersion", "kind"] {
+            types.insert(field.to_owned(), Type::String);
+            bounds.insert(field.to_owned(), text());
+        }
+        let names = ["name", "generateName"];
+        let metadata = object(format!("{name}.metadata"), names.map(|n| (n.to_owned(), Type::String)).into());
+        types.insert("metadata".to_owned(), metadata);
+        let metadata = Bounds::object(names.map(|name| (name.to_owned(), text())).into(), []);
+        bounds.insert("metadata".to_owned(), metadata);
+    }
+    (object(name.to_owned(), types), Bounds::object(bounds, required))
+}
+
+fn object(name: String, fields: BTreeMap<String, Type>) -> Type {
+    Type::Object(Arc::new(ObjectType { name, fields }))
 }
 
 /// A property's name as it is written in expressions; none if it cannot be.
@@ -254,9 +133,4 @@ pub(super) fn escape(name: &str) -> Option<String> {
     }
     let escaped = name.replace("__", "__underscores__");
     Some(escaped.replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__"))
-}
-
-/// Whether the schema's lists may be compared without regard to order.
-pub(super) const fn is_unordered(schema: &Schema) -> bool {
-    matches!(schema.list, ListType::Set | ListType::Map(_))
 }

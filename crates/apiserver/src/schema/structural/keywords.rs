@@ -1,5 +1,6 @@
 //! Keywords that Kubernetes forbids, or allows only together with others.
 
+use super::costs::Total;
 use super::rules::check_rules;
 use super::{Json, object, properties, property};
 use crate::field::{FieldError, Path};
@@ -11,9 +12,10 @@ use serde_json::Value;
 /// is `sound` otherwise, and only where nothing at or below their place is wrong.
 pub(super) fn check(root: &Json, schema: &Schema, at: &Path<'_>, sound: bool) -> Vec<FieldError> {
     let mut found = Found::default();
-    let scope = Scope { root: true, ..Scope::default() };
+    let scope = Scope { root: true, cardinality: Some(1), ..Scope::default() };
     found.node(root, sound.then_some(schema), &scope, at);
     found.errors.extend(found.rule_errors);
+    found.errors.extend(found.total.errors(at));
     found.errors
 }
 
@@ -21,6 +23,7 @@ pub(super) fn check(root: &Json, schema: &Schema, at: &Path<'_>, sound: bool) ->
 struct Found {
     errors: Vec<FieldError>,
     rule_errors: Vec<FieldError>,
+    total: Total,
 }
 
 /// What is true of a node because of where it stands.
@@ -33,13 +36,32 @@ struct Scope {
     no_defaults: Option<String>,
     /// The list whose items cannot be told apart between two versions of an object.
     uncorrelated: Option<String>,
+    /// How often values of the node can stand in an object; none if the schema does not say.
+    cardinality: Option<u64>,
+}
+
+impl Scope {
+    /// The scope of what stands directly below a node.
+    fn below(&self, map: &Json) -> Scope {
+        let limit =
+            |name: &str| map.get(name).and_then(Value::as_i64).map(|max| u64::try_from(max).unwrap_or(0));
+        let elements = match text(map, "type") {
+            Some("object") if map.get("additionalProperties").is_some_and(|values| !values.is_null()) => {
+                limit("maxProperties")
+            }
+            Some("array") => limit("maxItems"),
+            _ => Some(1),
+        };
+        let cardinality = self.cardinality.zip(elements).map(|(here, below)| here.saturating_mul(below));
+        Scope { root: false, cardinality, ..self.clone() }
+    }
 }
 
 impl Found {
     fn node(&mut self, map: &Json, schema: Option<&Schema>, scope: &Scope, at: &Path<'_>) {
         let before = self.errors.len();
         self.forbidden(map, scope, at);
-        let inner = Scope { root: false, ..scope.clone() };
+        let inner = scope.below(map);
         self.additional(map, schema, &inner, at);
         self.properties(map, schema, scope, at);
         if let Some(not) = object(map, "not") {
@@ -66,7 +88,7 @@ impl Found {
         let mut rules = check_rules(map, schema, resource, scope.uncorrelated.as_deref(), at);
         self.errors.append(&mut rules.wrong);
         if self.errors.len() == before {
-            self.rule_errors.extend(rules.compile());
+            self.rule_errors.extend(rules.compile(scope.cardinality, &mut self.total));
         }
     }
 
@@ -134,7 +156,7 @@ impl Found {
         let resource = scope.root || flag(map, "x-kubernetes-embedded-resource");
         let at = at.field("properties");
         for (name, property) in properties(map) {
-            let mut inner = Scope { root: false, ..scope.clone() };
+            let mut inner = scope.below(map);
             if resource && crate::schema::prune::is_meta(name) {
                 inner.in_metadata = true;
                 if scope.root {

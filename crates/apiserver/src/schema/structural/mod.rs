@@ -2,9 +2,10 @@
 //!
 //! A schema must be *structural*: its shape is said once, outside of `allOf` and the like, so that pruning
 //! and defaulting know what every field is. On top of that Kubernetes forbids keywords it does not
-//! implement, and wants defaults and rules that hold. All of it is reported with Kubernetes' paths and
-//! words, with one exception: the cost of rules is not estimated.
+//! implement, and wants defaults that are valid, and rules that compile and do not cost too much. All of it is
+//! reported with Kubernetes' paths and words.
 
+mod costs;
 mod defaults;
 mod invariants;
 mod keywords;
