@@ -10,6 +10,8 @@
 mod check;
 mod compile;
 mod convert;
+mod costs;
+mod declare;
 mod errors;
 mod eval;
 mod field_path;
@@ -20,6 +22,8 @@ mod types;
 mod used;
 
 pub(crate) use compile::{CompiledRule, RuleError};
+pub(crate) use costs::rule_costs;
+pub(crate) use declare::declare;
 pub(crate) use field_path::valid_field_path;
 
 use super::correlate::Old;

@@ -1,9 +1,10 @@
 //! `x-kubernetes-validations` of one schema node.
 
 use super::Json;
+use super::costs::Costs;
 use crate::field::{FieldError, Path, Problem};
 use crate::gotext::go_json;
-use crate::schema::cel::{RuleError, compile_rules, valid_field_path};
+use crate::schema::cel::{RuleError, compile_rules, declare, rule_costs, valid_field_path};
 use crate::schema::read::{array, read_node, text};
 use crate::schema::{Rule, Schema};
 use serde_json::Value;
@@ -79,15 +80,24 @@ fn check_form(rule: &Json, node: &Json, at: &Path<'_>, wrong: &mut Vec<FieldErro
 }
 
 impl Checked<'_> {
-    /// Compiles the rules and reports those that don't.
-    pub(super) fn compile(&self) -> Vec<FieldError> {
+    /// Compiles the rules and reports those that don't, and those that cost too much. An object can have
+    /// `cardinality` values that the rules are about.
+    pub(super) fn compile(&self, cardinality: Option<u64>, costs: &mut Costs) -> Vec<FieldError> {
         let (Some(schema), false) = (self.schema, self.rules.is_empty()) else { return Vec::new() };
         let list = self.at.field("x-kubernetes-validations");
         let parsed: &[Rule] = schema.checks.as_ref().map_or(&[], |checks| &checks.rules);
         let compiled = compile_rules(schema, parsed, self.resource);
+        let declared = declare(schema, self.resource);
         let mut errors = Vec::new();
-        for ((index, raw), result) in self.rules.iter().enumerate().zip(compiled) {
+        for (((index, raw), rule), result) in self.rules.iter().enumerate().zip(parsed).zip(compiled) {
             let at = list.index(index);
+            let mut message_cost = None;
+            if let Some((of, bounds)) = &declared {
+                let cost;
+                (cost, message_cost) = rule_costs(rule, of, bounds);
+                let cost = cost.saturating_mul(cardinality.unwrap_or_else(|| bounds.cardinality_max()));
+                errors.extend(costs.add("estimated rule cost", cost, &at.field("rule")));
+            }
             let failure = |field: &str, detail: String| {
                 let mut error = FieldError::invalid(&at.field(field), &Value::Null, detail);
                 error.value = Some(shown(raw));
@@ -105,7 +115,13 @@ impl Checked<'_> {
                 }
                 Err(RuleError::Rule(detail)) => errors.push(failure("rule", detail)),
                 Err(RuleError::Message(detail)) => errors.push(failure("messageExpression", detail)),
-                Ok(rule) => self.check_old_self(raw, rule.uses_old_self(), &at, &mut errors),
+                Ok(rule) => {
+                    if let Some(cost) = message_cost {
+                        let what = "estimated messageExpression cost";
+                        errors.extend(costs.add(what, cost, &at.field("messageExpression")));
+                    }
+                    self.check_old_self(raw, rule.uses_old_self(), &at, &mut errors);
+                }
             }
         }
         errors
