@@ -19,17 +19,23 @@ pub mod ast;
 mod check;
 mod errors;
 pub mod estimate;
+mod evaluate;
 mod format;
 mod functions;
 pub mod go_regex;
+pub mod go_url;
 pub mod syntax;
 pub mod time;
 mod types;
+mod value;
 
 pub use check::{Checked, Reference, Variables, check};
 pub use errors::{CompileError, Issue};
+pub use evaluate::{EvaluateError, Evaluation, Limits, PlanError, Program};
+pub use functions::kinds;
 pub use functions::{Overload, overloads};
 pub use types::{ObjectType, Type};
+pub use value::{Identity, Key, List, Map, Value};
 
 /// Parses and checks an expression.
 pub fn compile(text: &str, variables: &Variables<'_>) -> Result<Checked, CompileError> {

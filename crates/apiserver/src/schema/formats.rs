@@ -4,7 +4,7 @@
 //! Go's parsers (`net`, `net/mail`, `net/url`, `time`), which are followed here, their leniency included.
 
 mod duration;
-mod uri;
+use mainstay_cel::go_url as uri;
 
 pub(crate) use duration::{parse_duration, parse_go_duration};
 

@@ -37,6 +37,8 @@ pub struct Checked {
     pub ast: Ast,
     /// Types of the nodes, by id. Parts that are not typed, like entries of maps, have `dyn`.
     pub types: Vec<Type>,
+    /// Names of the variables, as they were declared.
+    pub variables: Vec<String>,
     /// References of the nodes, by id.
     pub references: Vec<Option<Reference>>,
 }
@@ -83,7 +85,8 @@ pub fn check(mut ast: Ast, variables: &Variables<'_>) -> Result<Checked, Compile
         None => Type::Dyn,
     };
     let types = checker.types.iter().map(known).collect();
-    let checked = Checked { ast, types, references: checker.references };
+    let variables = variables.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let checked = Checked { ast, types, variables, references: checker.references };
     let issues = literals::check(&checked);
     if issues.is_empty() { Ok(checked) } else { refuse(&checked.ast, issues) }
 }
@@ -132,10 +135,14 @@ impl Checker {
             }
             ExprKind::Comprehension(parts) => self.comprehension(parts),
         };
-        if let Some(slot) = usize::try_from(id).ok().and_then(|id| self.types.get_mut(id)) {
-            *slot = Some(of.clone());
-        }
+        self.record(id, of.clone());
         of
+    }
+
+    fn record(&mut self, id: Id, of: Type) {
+        if let Some(slot) = usize::try_from(id).ok().and_then(|id| self.types.get_mut(id)) {
+            *slot = Some(of);
+        }
     }
 
     /// What a name stands for.
