@@ -1,5 +1,7 @@
 //! URLs as Go's `net/url` reads them.
 
+use std::fmt::Write as _;
+
 /// What `url.ParseRequestURI` takes: an absolute path, or a URI with a scheme, no control characters.
 pub fn is_request_uri(text: &str) -> bool {
     if text.is_empty() || text.bytes().any(|b| b < 0x20 || b == 0x7f) {
@@ -100,7 +102,8 @@ fn escape_path(path: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@!'()*[]%".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            // Text cannot fail to be written to.
+            let _ = write!(out, "%{byte:02X}");
         }
     }
     out

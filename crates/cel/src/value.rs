@@ -388,12 +388,11 @@ impl List {
             items.iter().enumerate().map(|(place, item)| (self.identify(item), place)).collect();
         for item in other.items.iter() {
             let identity = self.identify(item);
-            match places.get(&identity) {
-                Some(place) => items[*place] = item.clone(),
-                None => {
-                    places.insert(identity, items.len());
-                    items.push(item.clone());
-                }
+            if let Some(place) = places.get(&identity) {
+                items[*place] = item.clone();
+            } else {
+                places.insert(identity, items.len());
+                items.push(item.clone());
             }
         }
         List { items: Arc::new(items), identity: self.identity.clone() }

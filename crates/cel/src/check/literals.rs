@@ -29,14 +29,17 @@ impl<'c> Walk<'c> {
             ExprKind::Call { function, target, args } => {
                 self.call(node, function, target.as_deref(), args);
                 let in_format = in_format || function == "format";
-                target.iter().for_each(|target| self.node(target, in_format));
-                args.iter().for_each(|argument| self.node(argument, in_format));
+                for part in target.as_deref().into_iter().chain(args) {
+                    self.node(part, in_format);
+                }
             }
             ExprKind::List { elements, optional } => {
                 if !in_format {
                     self.list(elements, optional);
                 }
-                elements.iter().for_each(|element| self.node(element, in_format));
+                for element in elements {
+                    self.node(element, in_format);
+                }
             }
             ExprKind::Map(entries) => {
                 if !in_format {

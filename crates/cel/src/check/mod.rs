@@ -189,13 +189,14 @@ impl Checker {
         let (target, was_optional) = from.unwrapped();
         let found = match target {
             Type::Map(_, value) => (**value).clone(),
-            Type::Object(object) => match object.fields.get(field) {
-                Some(found) => found.clone(),
-                None => {
+            Type::Object(object) => {
+                if let Some(found) = object.fields.get(field) {
+                    found.clone()
+                } else {
                     self.complain(id, format!("undefined field '{field}'"));
                     Type::Error
                 }
-            },
+            }
             Type::Opaque(name) if name.starts_with("kubernetes.") => {
                 self.complain(id, format!("undefined field '{field}'"));
                 Type::Error
@@ -246,7 +247,7 @@ impl Checker {
             return self.logic(id, function, args, &takes);
         }
         let (function, member) = (function.clone(), target.is_some());
-        self.resolve(id, &function, member, takes)
+        self.resolve(id, &function, member, &takes)
     }
 
     /// `&&` and `||` complain of their operands, not of themselves.
@@ -265,7 +266,7 @@ impl Checker {
     }
 
     /// Finds the overloads that fit. Several that give different types make the result dynamic.
-    fn resolve(&mut self, id: Id, function: &str, member: bool, takes: Vec<Type>) -> Type {
+    fn resolve(&mut self, id: Id, function: &str, member: bool, takes: &[Type]) -> Type {
         let mut result: Option<Type> = None;
         let mut found = Vec::new();
         for overload in overloads(function) {

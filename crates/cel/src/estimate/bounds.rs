@@ -36,18 +36,18 @@ impl Bounds {
     }
 
     /// Of an integer that can be a string, with its `maxLength`.
-    pub fn int_or_string(length_max: Option<i64>) -> Bounds {
+    pub fn int_or_string(length_max: Option<u64>) -> Bounds {
         Bounds { elements_max: characters(length_max), json_bytes_min: 1, ..Bounds::default() }
     }
 
     /// Of a string with its `format`, `maxLength` and `enum`.
     pub fn string<'a>(
         format: Option<&str>,
-        length_max: Option<i64>,
+        length_max: Option<u64>,
         choices: impl IntoIterator<Item = &'a str>,
     ) -> Bounds {
         let (elements_max, json_bytes_min) = match format {
-            Some("byte") => (length_max.map_or(REQUEST_BYTES_MAX - 2, not_negative), 2),
+            Some("byte") => (length_max.unwrap_or(REQUEST_BYTES_MAX - 2), 2),
             // The longest and the shortest text of each, with its quotes.
             Some("duration") => (32, 3),
             Some("date") => (12, 12),
@@ -61,18 +61,18 @@ impl Bounds {
     }
 
     /// Of a list with its `maxItems`.
-    pub fn list(items: Bounds, items_max: Option<i64>) -> Bounds {
+    pub fn list(items: Bounds, items_max: Option<u64>) -> Bounds {
         // Brackets around the list, a comma between its items.
         let fitting = (REQUEST_BYTES_MAX - 2) / (items.json_bytes_min + 1);
-        let elements_max = items_max.map_or(fitting, not_negative);
+        let elements_max = items_max.unwrap_or(fitting);
         Bounds { elements_max, json_bytes_min: 2, items: Some(Box::new(items)), ..Bounds::default() }
     }
 
     /// Of a map with its `maxProperties`.
-    pub fn map(values: Bounds, properties_max: Option<i64>) -> Bounds {
+    pub fn map(values: Bounds, properties_max: Option<u64>) -> Bounds {
         // Braces around the map; a key of two characters, its quotes, a colon and a comma for each entry.
         let fitting = (REQUEST_BYTES_MAX - 2) / (values.json_bytes_min + 6);
-        let elements_max = properties_max.map_or(fitting, not_negative);
+        let elements_max = properties_max.unwrap_or(fitting);
         Bounds {
             elements_max,
             json_bytes_min: 2,
@@ -102,10 +102,6 @@ impl Bounds {
 }
 
 /// Bytes of a string: a character has at most four.
-fn characters(length_max: Option<i64>) -> u64 {
-    length_max.map_or(REQUEST_BYTES_MAX - 2, |length| not_negative(length).saturating_mul(4))
-}
-
-fn not_negative(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
+fn characters(length_max: Option<u64>) -> u64 {
+    length_max.map_or(REQUEST_BYTES_MAX - 2, |length| length.saturating_mul(4))
 }

@@ -88,14 +88,15 @@ impl<'a> Estimator<'a> {
                 let regex = self::size(args.first()?).scaled(REGEX);
                 (size.plus(ONE).scaled(TRAVERSAL).times(regex), Some(Range::up_to(size.max)))
             }
-            "ip" if overload == "cidr_ip" => (ONE, None),
-            "cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver" => {
+            "ip" if overload != "cidr_ip" => (size(args.first()?).scaled(TRAVERSAL), None),
+            "cidr" | "isIP" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver" => {
                 (size(args.first()?).scaled(TRAVERSAL), None)
             }
             "ip.isCanonical" => (size(args.first()?).scaled(2.0 * TRAVERSAL), None),
             "containsIP" | "containsCIDR" => (contains_address(function, overload, args.first()?), None),
             "validate" => (size(args.first()?).scaled(TRAVERSAL).scaled(FORMAT_REGEX_MAX * REGEX), None),
-            "masked"
+            "ip"
+            | "masked"
             | "prefixLength"
             | "family"
             | "isUnspecified"
@@ -121,9 +122,9 @@ impl<'a> Estimator<'a> {
             | "getHost"
             | "getPort"
             | "getEscapedPath"
-            | "getQuery" => (ONE, None),
+            | "getQuery"
             // Of the authorizer, whose functions have names that others share.
-            "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name"
+            | "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name"
             | "allowed" | "reason" | "error" | "errored" => (ONE, None),
             "check" => (Range::fixed(350_000), None),
             "_==_" => (equal_objects(args)?, None),

@@ -20,8 +20,7 @@ pub(super) fn estimate(
             made(1.0, Range::fixed(end.wrapping_sub(int_or(start, 0))))
         }
         ("lists_range", None, [count]) => made(1.0, Range::fixed(int_or(count, u64::MAX))),
-        ("list_reverse", Some(list), []) => made(1.0, size(list)),
-        ("list_flatten", Some(list), []) => made(1.0, size(list)),
+        ("list_reverse" | "list_flatten", Some(list), []) => made(1.0, size(list)),
         ("list_flatten_int", Some(list), [depth]) => made(factor(int_or(depth, u64::MAX)), size(list)),
         ("list_distinct", Some(list), []) => made(2.0, squared(list)),
         ("list_sets_contains_list" | "list_sets_intersects_list", _, [one, other]) => {

@@ -236,9 +236,10 @@ impl<'a> Estimator<'a> {
             None => matches!(self.checked.type_of(parts.range.id), Type::List(_)),
         };
         let (keys, values) = (entries.map(|entries| entries.keys), entries.map(|entries| entries.values));
-        let (key, value) = match is_list {
-            true => ((Step::Index, keys), (Step::Item, values)),
-            false => ((Step::Key, keys), (Step::Item, values)),
+        let (key, value) = if is_list {
+            ((Step::Index, keys), (Step::Item, values))
+        } else {
+            ((Step::Key, keys), (Step::Item, values))
         };
         let mut declare = |name: &str, (step, size): (Step<'a>, Option<Range>)| {
             let place = self.step(place, step);

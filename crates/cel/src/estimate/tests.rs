@@ -106,6 +106,5 @@ fn sums_without_an_end_do_not_overflow() {
 fn values_that_fill_a_request_limit_how_often_a_rule_runs() {
     let (_, bounds) = fixture();
     expect!["241979"].assert_eq(&bounds.cardinality_max().to_string());
-    assert_eq!(Bounds::list(Bounds::number(), Some(-1)).elements_max, 0);
-    assert_eq!(Bounds::string(None, Some(i64::MAX), []).elements_max, u64::MAX);
+    assert_eq!(Bounds::string(None, Some(u64::MAX), []).elements_max, u64::MAX);
 }

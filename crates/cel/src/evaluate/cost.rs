@@ -71,10 +71,9 @@ fn of_lists(overload: &str, args: &[Value]) -> Option<u64> {
     };
     Some(match overload {
         "list_slice" => making(1.0, unsigned(int(2).saturating_sub(int(1))).min(size(args, 0))),
-        "list_flatten" => making(1.0, size(args, 0)),
         "list_flatten_int" => making(float(unsigned(int(1))), size(args, 0)),
         "lists_range" => making(1.0, unsigned(int(0))),
-        "list_reverse" => making(1.0, size(args, 0)),
+        "list_flatten" | "list_reverse" => making(1.0, size(args, 0)),
         "list_distinct" => self_compare(0),
         _ if overload.ends_with("_sort") => self_compare(0),
         _ if overload.ends_with("_sortByAssociatedKeys") => self_compare(1),
@@ -99,8 +98,7 @@ fn of_kubernetes(function: &str, overload: &str, args: &[Value]) -> Option<u64> 
         "replace" | "split" | "ip.isCanonical" => integer((float(size(args, 0)) * 2.0 * TRAVERSAL).ceil()),
         "join" => integer((float(joined_size(args)) * 2.0 * TRAVERSAL).ceil()),
         "find" | "findAll" => regex(size(args, 0), size(args, 1)),
-        "ip" if overload == "cidr_ip" => 1,
-        "ip" => traversal(size(args, 0)),
+        "ip" if overload != "cidr_ip" => traversal(size(args, 0)),
         "containsIP" => {
             let parse = if overload == "cidr_contains_ip_string" { traversal(size(args, 1)) } else { 0 };
             traversal(size(args, 0) * 2) + parse
@@ -113,7 +111,8 @@ fn of_kubernetes(function: &str, overload: &str, args: &[Value]) -> Option<u64> 
             Some(Value::Format(format)) => regex(size(args, 1), format.regex_size),
             _ => return None,
         },
-        "masked"
+        "ip"
+        | "masked"
         | "prefixLength"
         | "family"
         | "isUnspecified"

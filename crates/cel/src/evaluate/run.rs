@@ -211,9 +211,10 @@ impl Machine<'_> {
         match range {
             Value::List(list) => {
                 for (index, item) in list.items.iter().enumerate() {
-                    let first = match parts.two {
-                        true => Value::Int(i64::try_from(index).unwrap_or(i64::MAX)),
-                        false => item.clone(),
+                    let first = if parts.two {
+                        Value::Int(i64::try_from(index).unwrap_or(i64::MAX))
+                    } else {
+                        item.clone()
                     };
                     if !self.iterate(parts, first, item)? {
                         break;

@@ -180,7 +180,7 @@ fn to_bytes(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
 
 fn to_duration(_: &mut Machine<'_>, args: &[Value]) -> Outcome {
     match args {
-        [Value::Duration(nanoseconds)] | [Value::Int(nanoseconds)] => Ok(Value::Duration(*nanoseconds)),
+        [Value::Duration(nanoseconds) | Value::Int(nanoseconds)] => Ok(Value::Duration(*nanoseconds)),
         [Value::String(text)] => time::parse_duration(text)
             .map(Value::Duration)
             .ok_or_else(|| unconvertible("google.protobuf.Duration")),

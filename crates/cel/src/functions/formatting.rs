@@ -6,6 +6,7 @@ use crate::evaluate::{Machine, Outcome};
 use crate::format::{Clause, Part, next_part, read_clause};
 use crate::time;
 use crate::value::{Key, Value};
+use std::fmt::Write as _;
 
 /// Digits behind the point where none are asked for.
 const PRECISION: usize = 6;
@@ -83,7 +84,12 @@ fn signed(int: i64, digits: &str) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut out = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Text cannot fail to be written to.
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
 }
 
 fn double(value: &Value) -> Option<f64> {

@@ -304,8 +304,11 @@ fn number(name: &str, text: &str) -> Result<u64, String> {
     if text.len() > 1 && text.starts_with('0') {
         return Err(format!("{name} number must not contain leading zeroes {text:?}"));
     }
-    text.parse().map_err(|_| match text.is_empty() {
-        true => format!("strconv.ParseUint: parsing {text:?}: invalid syntax"),
-        false => format!("strconv.ParseUint: parsing {text:?}: value out of range"),
+    text.parse().map_err(|_| {
+        if text.is_empty() {
+            format!("strconv.ParseUint: parsing {text:?}: invalid syntax")
+        } else {
+            format!("strconv.ParseUint: parsing {text:?}: value out of range")
+        }
     })
 }

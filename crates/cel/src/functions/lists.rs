@@ -95,20 +95,20 @@ fn contains_all(machine: &mut Machine<'_>, list: &List, part: &List) -> Result<b
     Ok(true)
 }
 
-fn index(found: Option<usize>) -> Outcome {
-    Ok(Value::Int(found.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1)))
+fn index(found: Option<usize>) -> Value {
+    Value::Int(found.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1))
 }
 
 pub(super) fn index_of(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
     match args {
-        [Value::List(list), item] => index(position(machine, list, item, false)?),
+        [Value::List(list), item] => Ok(index(position(machine, list, item, false)?)),
         _ => mismatch(),
     }
 }
 
 pub(super) fn last_index_of(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
     match args {
-        [Value::List(list), item] => index(position(machine, list, item, true)?),
+        [Value::List(list), item] => Ok(index(position(machine, list, item, true)?)),
         _ => mismatch(),
     }
 }

@@ -32,8 +32,8 @@ pub(super) fn function(name: &str) -> Option<Function> {
             [Value::Ip(ip)] => Ok(Value::Int(if ip.is_ipv4() { 4 } else { 6 })),
             _ => mismatch(),
         },
-        "isUnspecified" => |_, args| test(args, |ip| ip.is_unspecified()),
-        "isLoopback" => |_, args| test(args, |ip| ip.is_loopback()),
+        "isUnspecified" => |_, args| test(args, std::net::IpAddr::is_unspecified),
+        "isLoopback" => |_, args| test(args, std::net::IpAddr::is_loopback),
         "isLinkLocalMulticast" => |_, args| test(args, is_link_local_multicast),
         "isLinkLocalUnicast" => |_, args| test(args, is_link_local),
         "isGlobalUnicast" => |_, args| {

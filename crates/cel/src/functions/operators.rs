@@ -168,7 +168,7 @@ fn map_insert(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
     machine.reserve_items(2 * (map.len() + more.len()))?;
     let mut map = (**map).clone();
     for (key, value) in more {
-        let shown = format!("{:?}", key);
+        let shown = format!("{key:?}");
         if map.insert(key, value).is_some() {
             return failed(format!("insert failed: key {shown} already exists"));
         }

@@ -37,8 +37,8 @@ pub(super) fn function(name: &str) -> Option<Function> {
         "charAt" => char_at,
         "indexOf" => index_of,
         "lastIndexOf" => last_index_of,
-        "lowerAscii" => |machine, args| mapped(machine, args, |text| text.to_ascii_lowercase()),
-        "upperAscii" => |machine, args| mapped(machine, args, |text| text.to_ascii_uppercase()),
+        "lowerAscii" => |machine, args| mapped(machine, args, str::to_ascii_lowercase),
+        "upperAscii" => |machine, args| mapped(machine, args, str::to_ascii_uppercase),
         "trim" => |machine, args| mapped(machine, args, |text| text.trim_matches(is_go_space).to_owned()),
         "replace" => replace,
         "split" => split,
@@ -84,7 +84,7 @@ fn with_regex<T>(pattern: &str, apply: impl FnOnce(&Regex) -> T) -> Result<T, St
     Ok(apply(&regex))
 }
 
-fn illegal(error: String) -> Outcome {
+fn illegal(error: &str) -> Outcome {
     failed(format!("Illegal regex: {error}"))
 }
 
@@ -92,7 +92,7 @@ fn find(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
     let [Value::String(text), Value::String(pattern)] = args else { return mismatch() };
     machine.reserve(text.len())?;
     let found = with_regex(pattern, |regex| regex.find(text).map_or("", |found| found.as_str()).to_owned());
-    found.map_or_else(illegal, |found| Ok(found.into()))
+    found.map_or_else(|error| illegal(&error), |found| Ok(found.into()))
 }
 
 fn find_all(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
@@ -107,7 +107,7 @@ fn find_all(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
     let all = with_regex(pattern, |regex| {
         regex.find_iter(text).take(count).map(|found| found.as_str().into()).collect::<Vec<Value>>()
     });
-    all.map_or_else(illegal, |all| Ok(Value::list(all)))
+    all.map_or_else(|error| illegal(&error), |all| Ok(Value::list(all)))
 }
 
 fn mapped(machine: &mut Machine<'_>, args: &[Value], apply: fn(&str) -> String) -> Outcome {

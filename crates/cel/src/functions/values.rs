@@ -75,7 +75,7 @@ fn quantity_function(name: &str) -> Option<Function> {
             [Value::Quantity(quantity)] => Ok(Value::Bool(quantity.as_integer().is_some())),
             _ => mismatch(),
         },
-        "add" => |_, args| combine(args, |first, second| first.plus(second)),
+        "add" => |_, args| combine(args, super::kinds::Quantity::plus),
         "sub" => |_, args| combine(args, |first, second| first.plus(second.negated())),
         _ => return None,
     })
@@ -103,13 +103,12 @@ fn url_function(name: &str) -> Option<Function> {
         "url" => |machine, args| match args {
             [Value::String(text)] => {
                 machine.reserve(text.len() * 4)?;
-                match Url::parse(text) {
-                    Some(url) => Ok(Value::Url(Arc::new(url))),
-                    None => {
-                        let why = if text.is_empty() { "empty url" } else { "invalid URI for request" };
-                        let text = go_quote(text);
-                        failed(format!("URL parse error during conversion from string: parse {text}: {why}"))
-                    }
+                if let Some(url) = Url::parse(text) {
+                    Ok(Value::Url(Arc::new(url)))
+                } else {
+                    let why = if text.is_empty() { "empty url" } else { "invalid URI for request" };
+                    let text = go_quote(text);
+                    failed(format!("URL parse error during conversion from string: parse {text}: {why}"))
                 }
             }
             _ => mismatch(),
@@ -188,9 +187,10 @@ fn validate(_: &mut Machine<'_>, args: &[Value]) -> Outcome {
     match args {
         [Value::Format(format), Value::String(text)] => {
             let wrong = (format.check)(text);
-            Ok(match wrong.is_empty() {
-                true => Value::Optional(None),
-                false => Value::some(Value::list(wrong.into_iter().map(Value::from).collect())),
+            Ok(if wrong.is_empty() {
+                Value::Optional(None)
+            } else {
+                Value::some(Value::list(wrong.into_iter().map(Value::from).collect()))
             })
         }
         _ => mismatch(),

@@ -38,17 +38,14 @@ pub(super) fn lex(characters: &[char]) -> (Vec<Token>, Vec<LexError>) {
         if lexer.blank() {
             continue;
         }
-        match lexer.token() {
-            Some(kind) => {
-                let text = characters[start..lexer.at].iter().collect();
-                tokens.push(Token { kind, start, text });
-            }
-            None => {
-                // The character that does not fit belongs to what cannot be read.
-                let end = (lexer.at + 1).min(characters.len());
-                lexer.at = end;
-                errors.push(LexError { at: start, text: characters[start..end].iter().collect() });
-            }
+        if let Some(kind) = lexer.token() {
+            let text = characters[start..lexer.at].iter().collect();
+            tokens.push(Token { kind, start, text });
+        } else {
+            // The character that does not fit belongs to what cannot be read.
+            let end = (lexer.at + 1).min(characters.len());
+            lexer.at = end;
+            errors.push(LexError { at: start, text: characters[start..end].iter().collect() });
         }
     }
     tokens.push(Token { kind: TokenKind::End, start: characters.len(), text: "<EOF>".to_owned() });
@@ -95,8 +92,8 @@ impl Lexer<'_> {
         if first.is_ascii_digit() || (first == '.' && self.peek(1).is_some_and(|c| c.is_ascii_digit())) {
             return Some(self.number());
         }
-        if let Some(kind) = self.quoted() {
-            return kind;
+        if let Some((bytes, raw, quote)) = self.opening_quote() {
+            return self.quoted(bytes, raw, quote);
         }
         if first.is_ascii_alphabetic() || first == '_' {
             let start = self.at;
@@ -161,36 +158,28 @@ impl Lexer<'_> {
         if double { TokenKind::Double } else { unsigned(self) }
     }
 
-    /// A string or bytes, none if there are no quotes here; the inner none is a string without an end.
-    fn quoted(&mut self) -> Option<Option<TokenKind>> {
-        let mut ahead = 0;
-        let mut bytes = false;
-        let mut raw = false;
-        if matches!(self.peek(0), Some('b' | 'B')) {
-            bytes = true;
-            ahead += 1;
-        }
-        if matches!(self.peek(ahead), Some('r' | 'R')) {
-            raw = true;
-            ahead += 1;
-        }
-        let quote = self.peek(ahead).filter(|c| matches!(c, '"' | '\''))?;
-        let start = self.at;
-        let is_quote = |lexer: &Self, ahead: usize| lexer.peek(ahead) == Some(quote);
-        let triple = is_quote(self, ahead + 1) && is_quote(self, ahead + 2);
-        if triple {
-            self.at = start + ahead + 3;
+    /// Whether bytes or a raw string start here, and with which quote; none if nothing is quoted here.
+    fn opening_quote(&self) -> Option<(bool, bool, char)> {
+        let bytes = matches!(self.peek(0), Some('b' | 'B'));
+        let raw = matches!(self.peek(usize::from(bytes)), Some('r' | 'R'));
+        let quote = self.peek(usize::from(bytes) + usize::from(raw));
+        quote.filter(|quote| matches!(quote, '"' | '\'')).map(|quote| (bytes, raw, quote))
+    }
+
+    /// A string or bytes; none if it has no end.
+    fn quoted(&mut self, bytes: bool, raw: bool, quote: char) -> Option<TokenKind> {
+        let kind = if bytes { TokenKind::Bytes } else { TokenKind::String };
+        let first = self.at + usize::from(bytes) + usize::from(raw) + 1;
+        let is_quote = |index: usize| self.characters.get(index) == Some(&quote);
+        if is_quote(first) && is_quote(first + 1) {
+            self.at = first + 2;
             if self.body(quote, raw, true) {
-                return Some(Some(if bytes { TokenKind::Bytes } else { TokenKind::String }));
+                return Some(kind);
             }
         }
         // Three quotes that nobody closes are an empty string and a quote.
-        self.at = start + ahead + 1;
-        if self.body(quote, raw, false) {
-            return Some(Some(if bytes { TokenKind::Bytes } else { TokenKind::String }));
-        }
-        // What was read so far is one error.
-        Some(None)
+        self.at = first;
+        self.body(quote, raw, false).then_some(kind)
     }
 
     fn body(&mut self, quote: char, raw: bool, triple: bool) -> bool {

@@ -521,25 +521,27 @@ impl Parser {
                 number.filter(|number| number.is_finite()).map(Literal::Double)
             }
         };
-        match literal {
-            Some(literal) => Expr { id: self.id(start), kind: ExprKind::Literal(literal) },
-            None => {
-                let kind = match token.kind {
-                    TokenKind::Int => "int",
-                    TokenKind::Uint => "uint",
-                    _ => "double",
-                };
-                self.wrong(start, format!("invalid {kind} literal"))
-            }
+        if let Some(literal) = literal {
+            Expr { id: self.id(start), kind: ExprKind::Literal(literal) }
+        } else {
+            let kind = match token.kind {
+                TokenKind::Int => "int",
+                TokenKind::Uint => "uint",
+                _ => "double",
+            };
+            self.wrong(start, format!("invalid {kind} literal"))
         }
     }
 
     fn quoted(&mut self, token: &Token) -> Expr {
         let is_bytes = token.kind == TokenKind::Bytes;
         let text = if is_bytes { token.text.get(1..).unwrap_or_default() } else { &token.text };
-        let literal = unescape(text, is_bytes).and_then(|bytes| match is_bytes {
-            true => Ok(Literal::Bytes(bytes)),
-            false => String::from_utf8(bytes).map(Literal::String).map_err(|_| "invalid UTF-8 in string"),
+        let literal = unescape(text, is_bytes).and_then(|bytes| {
+            if is_bytes {
+                Ok(Literal::Bytes(bytes))
+            } else {
+                String::from_utf8(bytes).map(Literal::String).map_err(|_| "invalid UTF-8 in string")
+            }
         });
         match literal {
             Ok(literal) => Expr { id: self.id(token.start), kind: ExprKind::Literal(literal) },

@@ -46,12 +46,11 @@ impl<'a> Compiled<'a> {
             .as_ref()
             .and_then(|kind| kind.custom())
             .filter(|custom| custom.open_api == *open_api && custom.uid == uid);
-        let done = match same {
-            Some(custom) => (custom.schema.clone(), custom.since),
-            None => {
-                let open_api = open_api.into_owned();
-                (Arc::new(offload(move |_| CompiledSchema::read(&open_api)).await), self.revision)
-            }
+        let done = if let Some(custom) = same {
+            (custom.schema.clone(), custom.since)
+        } else {
+            let open_api = open_api.into_owned();
+            (Arc::new(offload(move |_| CompiledSchema::read(&open_api)).await), self.revision)
         };
         self.done.insert(name, done);
     }

@@ -1,8 +1,7 @@
 //! Rules made ready to be evaluated.
 
-use super::types::Declared;
 use crate::schema::Rule;
-use mainstay_cel::estimate::estimate;
+use mainstay_cel::estimate::{Bounds, estimate};
 use mainstay_cel::{Program, Type, compile};
 
 /// A rule whose expressions are compiled.
@@ -49,12 +48,12 @@ impl std::fmt::Display for RuleError {
 
 impl CompiledRule {
     /// Compiles a rule on values of a schema.
-    pub(super) fn compile(rule: &Rule, declared: &Declared) -> Result<Self, RuleError> {
-        let self_type = declared.of.clone();
+    pub(super) fn compile(rule: &Rule, (of, bounds): &(Type, Bounds)) -> Result<Self, RuleError> {
+        let self_type = of.clone();
         let old_type =
             if rule.optional_old_self { Type::optional(self_type.clone()) } else { self_type.clone() };
         let variables = [("self", self_type), ("oldSelf", old_type)];
-        let mut costs = Costs { cardinality_max: declared.bounds.cardinality_max(), ..Costs::default() };
+        let mut costs = Costs { cardinality_max: bounds.cardinality_max(), ..Costs::default() };
         if rule.rule.trim().is_empty() {
             let source = rule.clone();
             return Ok(CompiledRule { source, program: None, message: None, uses_old_self: false, costs });
@@ -67,10 +66,10 @@ impl CompiledRule {
         }
         let program =
             Program::new(&checked).map_err(|error| wrong("program instantiation failed", &error))?;
-        costs.rule = estimate(&checked, &declared.bounds).max;
+        costs.rule = estimate(&checked, bounds).max;
         let mut message = None;
         if let Some(text) = &rule.message_expression {
-            let (program, cost) = compile_message(text, &variables, declared)?;
+            let (program, cost) = compile_message(text, &variables, bounds)?;
             costs.message = Some(cost);
             message = Some(program);
         }
@@ -92,7 +91,7 @@ impl CompiledRule {
 fn compile_message(
     text: &str,
     variables: &[(&str, Type)],
-    declared: &Declared,
+    bounds: &Bounds,
 ) -> Result<(Program, u64), RuleError> {
     let wrong = |what: &str, error: &dyn std::fmt::Display| {
         RuleError::Message(format!("messageExpression {what} failed: {error}"))
@@ -102,5 +101,5 @@ fn compile_message(
         return Err(RuleError::Message("messageExpression must evaluate to a string".to_owned()));
     }
     let program = Program::new(&checked).map_err(|error| wrong("instantiation", &error))?;
-    Ok((program, estimate(&checked, &declared.bounds).max))
+    Ok((program, estimate(&checked, bounds).max))
 }

@@ -8,21 +8,22 @@
 
 mod compile;
 mod convert;
+mod declare;
 mod evaluate;
 mod field_path;
 mod types;
 
-pub(crate) use compile::{CompiledRule, Costs, RuleError};
+pub(crate) use compile::{CompiledRule, RuleError};
 pub(crate) use field_path::valid_field_path;
 
 use super::correlate::Old;
 use super::{Additional, Rule, Schema};
 use crate::field::{FieldError, Path};
+use declare::{declare, is_declared};
 use evaluate::Evaluation;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use types::declare;
 
 /// What one evaluation of an expression may cost.
 pub(crate) const EXPRESSION_COST_MAX: u64 = 1_000_000;
@@ -108,7 +109,7 @@ impl Node {
         for (name, property) in &schema.properties {
             // What rules cannot see is left out altogether.
             if has_rules(property)
-                && declare(property, property.embedded_resource).is_some()
+                && is_declared(property)
                 && let Some(below) = below(property)
             {
                 node.properties.insert(name.clone(), below);

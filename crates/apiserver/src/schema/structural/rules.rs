@@ -1,10 +1,10 @@
 //! `x-kubernetes-validations` of one schema node.
 
 use super::Json;
-use super::costs::{RULE_COST_MAX, Total, exceeds};
+use super::costs::Costs;
 use crate::field::{FieldError, Path, Problem};
 use crate::gotext::go_json;
-use crate::schema::cel::{Costs, RuleError, compile_rules, valid_field_path};
+use crate::schema::cel::{RuleError, compile_rules, valid_field_path};
 use crate::schema::read::{array, read_node, text};
 use crate::schema::{Rule, Schema};
 use serde_json::Value;
@@ -80,9 +80,9 @@ fn check_form(rule: &Json, node: &Json, at: &Path<'_>, wrong: &mut Vec<FieldErro
 }
 
 impl Checked<'_> {
-    /// Compiles the rules. Reports those that do not compile or cost too much, and adds to the total cost.
-    /// `cardinality` is how often values of the node can stand in an object, if the schema says.
-    pub(super) fn compile(&self, cardinality: Option<u64>, total: &mut Total) -> Vec<FieldError> {
+    /// Compiles the rules and reports those that don't, and those that cost too much. An object can have
+    /// `cardinality` values that the rules are about.
+    pub(super) fn compile(&self, cardinality: Option<u64>, costs: &mut Costs) -> Vec<FieldError> {
         let (Some(schema), false) = (self.schema, self.rules.is_empty()) else { return Vec::new() };
         let list = self.at.field("x-kubernetes-validations");
         let parsed: &[Rule] = schema.checks.as_ref().map_or(&[], |checks| &checks.rules);
@@ -108,7 +108,14 @@ impl Checked<'_> {
                 Err(RuleError::Rule(detail)) => errors.push(failure("rule", detail)),
                 Err(RuleError::Message(detail)) => errors.push(failure("messageExpression", detail)),
                 Ok(rule) => {
-                    check_costs(rule.costs(), cardinality, &at, total, &mut errors);
+                    let highest = rule.costs();
+                    let often = cardinality.unwrap_or(highest.cardinality_max);
+                    let cost = highest.rule.saturating_mul(often);
+                    errors.extend(costs.add("estimated rule cost", cost, &at.field("rule")));
+                    if let Some(cost) = highest.message {
+                        let what = "estimated messageExpression cost";
+                        errors.extend(costs.add(what, cost, &at.field("messageExpression")));
+                    }
                     self.check_old_self(raw, rule.uses_old_self(), &at, &mut errors);
                 }
             }
@@ -126,27 +133,6 @@ impl Checked<'_> {
             let detail = "may not be set if oldSelf is not used in rule";
             errors.push(FieldError::invalid(&at.field("optionalOldSelf"), optional, detail));
         }
-    }
-}
-
-fn check_costs(
-    costs: Costs,
-    cardinality: Option<u64>,
-    at: &Path<'_>,
-    total: &mut Total,
-    errors: &mut Vec<FieldError>,
-) {
-    let mut check = |field: &str, name: &str, cost: u64| {
-        let at = at.field(field);
-        if cost > RULE_COST_MAX {
-            errors.push(FieldError::forbidden(&at, exceeds(name, cost, RULE_COST_MAX)));
-        }
-        total.add(&at, cost);
-    };
-    let often = cardinality.unwrap_or(costs.cardinality_max);
-    check("rule", "estimated rule cost", costs.rule.saturating_mul(often));
-    if let Some(cost) = costs.message {
-        check("messageExpression", "estimated messageExpression cost", cost);
     }
 }
 
