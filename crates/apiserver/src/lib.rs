@@ -96,6 +96,7 @@ pub use credentials::{Credentials, CredentialsError, Pair, write_private};
 pub use endpoints::KUBERNETES_VERSION;
 pub use faults::{Broken, Fault, FaultLayer, Faults, Faulty};
 pub use schedule::{NoSchedule, Schedule};
+pub use schema::declare_schema;
 pub use serve::{ServeError, Served};
 pub use server::User;
 pub use store::disk::DiskError;

@@ -95,15 +95,41 @@ impl Url {
     }
 }
 
-/// The path with what must be escaped escaped.
+/// The path with what must be escaped escaped. A path with unescaped characters is escaped anew, as Go does it.
 fn escape_path(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@!'()*[]%".contains(&byte);
+    if path.bytes().all(plain) {
+        return path.to_owned();
+    }
+    let decoded = percent_decoded(path);
     let mut out = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@!'()*[]%".contains(&byte) {
+    for byte in decoded {
+        if byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(&byte) {
             out.push(char::from(byte));
         } else {
             // Text cannot fail to be written to.
             let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+/// The bytes that a text stands for. Wrong escapes stay as they are.
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let escaped = text.get(at + 1..at + 3).filter(|_| *byte == b'%');
+        match escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(decoded) => {
+                out.push(decoded);
+                at += 3;
+            }
+            None => {
+                out.push(*byte);
+                at += 1;
+            }
         }
     }
     out

@@ -1,7 +1,109 @@
 //! Durations and timestamps as Go reads and writes them.
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, date};
+use jiff::tz::TimeZone;
+use std::cmp::Ordering;
 use std::fmt::Write as _;
+
+/// First and last second that a timestamp may have: the years 1 to 9999.
+const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+const NANOSECONDS: i128 = 1_000_000_000;
+
+/// A point in time of the years 1 to 9999. Times with different offsets can be equal.
+#[derive(Clone, Copy, Debug)]
+pub struct Time {
+    /// Nanoseconds since 1970.
+    nanoseconds: i128,
+    /// The offset that it was written with, in seconds east of UTC. It is only seen when the time is written again.
+    offset: i32,
+}
+
+impl PartialEq for Time {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanoseconds == other.nanoseconds
+    }
+}
+
+impl Eq for Time {}
+
+impl PartialOrd for Time {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Time {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nanoseconds.cmp(&other.nanoseconds)
+    }
+}
+
+impl Time {
+    /// So many seconds after 1970; none outside of the years 1 to 9999.
+    pub fn from_seconds(seconds: i64) -> Option<Self> {
+        Self::new(i128::from(seconds) * NANOSECONDS, 0)
+    }
+
+    fn new(nanoseconds: i128, offset: i32) -> Option<Self> {
+        let time = Time { nanoseconds, offset };
+        SECONDS.contains(&time.seconds()).then_some(time)
+    }
+
+    /// Whole seconds since 1970.
+    pub fn seconds(self) -> i64 {
+        i64::try_from(self.nanoseconds.div_euclid(NANOSECONDS)).unwrap_or(i64::MAX)
+    }
+
+    /// The part of a second.
+    pub(crate) fn subsecond(self) -> i128 {
+        self.nanoseconds.rem_euclid(NANOSECONDS)
+    }
+
+    /// The time that is so many nanoseconds later.
+    pub(crate) fn plus(self, nanoseconds: i64) -> Option<Self> {
+        Self::new(self.nanoseconds.checked_add(i128::from(nanoseconds))?, self.offset)
+    }
+
+    /// The nanoseconds from another time to this.
+    pub(crate) fn since(self, other: Self) -> Option<i64> {
+        i64::try_from(self.nanoseconds - other.nanoseconds).ok()
+    }
+
+    /// Date and time of day in a zone.
+    pub(crate) fn local(self, zone: &TimeZone) -> DateTime {
+        let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
+        let near = jiff::Timestamp::from_second(self.seconds().clamp(first, last)).unwrap_or_default();
+        self.with_offset(zone.to_offset(near).seconds())
+    }
+
+    fn with_offset(self, offset: i32) -> DateTime {
+        let seconds = self.seconds().saturating_add(i64::from(offset));
+        date(1970, 1, 1).at(0, 0, 0, 0).saturating_add(SignedDuration::from_secs(seconds))
+    }
+
+    /// The time in UTC, in RFC 3339.
+    pub fn utc_text(self) -> String {
+        Time { offset: 0, ..self }.text()
+    }
+
+    /// The time in RFC 3339 with as many digits of a second as it needs, and the offset it was read with.
+    pub(crate) fn text(self) -> String {
+        let mut text = self.with_offset(self.offset).strftime("%Y-%m-%dT%H:%M:%S").to_string();
+        let subsecond = self.subsecond();
+        if subsecond != 0 {
+            let digits = format!("{subsecond:09}");
+            let _ = write!(text, ".{}", digits.trim_end_matches('0'));
+        }
+        let minutes = self.offset.abs() / 60;
+        let sign = if self.offset < 0 { '-' } else { '+' };
+        match self.offset {
+            0 => text.push('Z'),
+            _ => drop(write!(text, "{sign}{:02}:{:02}", minutes / 60, minutes % 60)),
+        }
+        text
+    }
+}
 
 /// Nanoseconds of a duration like `1h30m`, as Go's `time.ParseDuration` reads it.
 pub fn parse_duration(text: &str) -> Option<i64> {
@@ -48,7 +150,7 @@ pub fn parse_duration(text: &str) -> Option<i64> {
 }
 
 /// A time like `2024-01-02T03:04:05.6+01:00`, as Go reads RFC 3339, within the years 1 to 9999.
-pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
+pub fn parse_timestamp(text: &str) -> Option<Time> {
     let number = |from: usize, to: usize| {
         let digits = text.get(from..to).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
         digits.parse::<i16>().ok()
@@ -64,7 +166,7 @@ pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
         return None;
     }
     let mut rest = text.get(19..)?;
-    let mut nanoseconds: i32 = 0;
+    let mut nanoseconds: i128 = 0;
     if let Some(fraction) = rest.strip_prefix(['.', ',']) {
         let end = fraction.find(|c: char| !c.is_ascii_digit()).unwrap_or(fraction.len());
         if end == 0 {
@@ -75,13 +177,13 @@ pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
         rest = &fraction[end..];
     }
     let offset = parse_offset(rest)?;
-    let local = date.at(hour, minute, second, 0).to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    let time = Timestamp::new(local.timestamp().as_second().checked_sub(offset)?, nanoseconds).ok()?;
-    in_range(time)
+    let days = date.duration_since(jiff::civil::date(1970, 1, 1)).as_hours() / 24;
+    let seconds = ((days * 24 + i64::from(hour)) * 60 + i64::from(minute)) * 60 + i64::from(second);
+    Time::new(i128::from(seconds - i64::from(offset)) * NANOSECONDS + nanoseconds, offset)
 }
 
 /// Seconds east of UTC.
-fn parse_offset(text: &str) -> Option<i64> {
+fn parse_offset(text: &str) -> Option<i32> {
     if text == "Z" {
         return Some(0);
     }
@@ -93,24 +195,10 @@ fn parse_offset(text: &str) -> Option<i64> {
     let (hours, minutes) = rest.split_once(':')?;
     let two = |digits: &str| {
         (digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit()))
-            .then(|| digits.parse::<i64>().ok())?
+            .then(|| digits.parse::<i32>().ok())?
     };
     let (hours, minutes) = (two(hours)?, two(minutes)?);
     (hours <= 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
-}
-
-/// First and last second that a timestamp may have: the years 1 to 9999.
-const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
-
-/// The time if it is within the years 1 to 9999.
-pub(crate) fn in_range(time: Timestamp) -> Option<Timestamp> {
-    SECONDS.contains(&time.as_second()).then_some(time)
-}
-
-/// The time that is so many nanoseconds later.
-pub(crate) fn add(time: Timestamp, nanoseconds: i64) -> Option<Timestamp> {
-    let total = time.as_nanosecond().checked_add(i128::from(nanoseconds))?;
-    in_range(Timestamp::from_nanosecond(total).ok()?)
 }
 
 /// A duration in seconds, as `string(duration)` writes it.
@@ -124,17 +212,4 @@ pub(crate) fn duration_text(nanoseconds: i64) -> String {
 pub(crate) fn plain_float(float: f64) -> String {
     // The standard library never writes exponents with `{}`.
     format!("{float}")
-}
-
-/// A time in RFC 3339 with as many digits of a second as it needs.
-pub(crate) fn timestamp_text(time: Timestamp) -> String {
-    let utc = time.to_zoned(jiff::tz::TimeZone::UTC);
-    let mut text = utc.strftime("%Y-%m-%dT%H:%M:%S").to_string();
-    let nanoseconds = time.as_nanosecond().rem_euclid(1_000_000_000);
-    if nanoseconds != 0 {
-        let digits = format!("{nanoseconds:09}");
-        let _ = write!(text, ".{}", digits.trim_end_matches('0'));
-    }
-    text.push('Z');
-    text
 }

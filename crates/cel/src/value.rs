@@ -1,7 +1,7 @@
 //! Values of expressions.
 
 use crate::functions::kinds::{Cidr, NamedFormat, Quantity, Semver, Url};
-use jiff::Timestamp;
+use crate::time::Time;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ pub enum Value {
     /// A duration in nanoseconds.
     Duration(i64),
     /// A point in time.
-    Timestamp(Timestamp),
+    Timestamp(Time),
     /// A type, by its name.
     Type(Arc<str>),
     /// A list.

@@ -15,7 +15,7 @@ import (
 
 // A case to evaluate.
 type question struct {
-	ID         json.RawMessage `json:"id"`
+	ID         json.RawMessage `json:"id,omitempty"`
 	Schema     json.RawMessage `json:"schema"`
 	Root       bool            `json:"root,omitempty"`
 	Expression string          `json:"expression"`
@@ -25,7 +25,7 @@ type question struct {
 
 // What Kubernetes makes of it. Either CompileError is set, or Type and EstimatedMax; then one of Value and Error.
 type answer struct {
-	ID           json.RawMessage `json:"id"`
+	ID           json.RawMessage `json:"id,omitempty"`
 	CompileError string          `json:"compileError,omitempty"`
 	Type         string          `json:"type,omitempty"`
 	Value        any             `json:"value,omitempty"`

@@ -7,11 +7,13 @@ import (
 	"math"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"gopkg.in/inf.v0"
 
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
@@ -50,17 +52,21 @@ func render(value ref.Val) any {
 	case *apiservercel.Quantity:
 		return render(*v)
 	case apiservercel.Quantity:
-		return typed{"quantity": v.Quantity.String()}
+		// In billionths: quantities have no text in CEL, and the unit is not part of their value.
+		dec := v.DeepCopy()
+		return typed{"quantity": new(inf.Dec).Round(dec.AsDec(), 9, inf.RoundUp).UnscaledBig().String()}
 	case apiservercel.URL:
-		return typed{"url": v.URL.String()}
+		return typed{"url": []string{v.Scheme, v.Host, v.EscapedPath(), v.RawQuery}}
 	case apiservercel.IP:
 		return typed{"ip": v.Addr.String()}
 	case apiservercel.CIDR:
 		return typed{"cidr": v.Prefix.String()}
 	case apiservercel.Semver:
+		// The build is not part of the value.
+		v.Build = nil
 		return typed{"semver": v.Version.String()}
 	case apiservercel.Format:
-		return typed{"format": v.Name}
+		return typed{"format": strings.ToLower(v.Name)}
 	case traits.Lister:
 		list := []any{}
 		for i := v.Iterator(); i.HasNext() == types.True; {
@@ -77,8 +83,8 @@ func pairs(m traits.Mapper) [][2]any {
 	pairs := [][2]any{}
 	for i := m.Iterator(); i.HasNext() == types.True; {
 		key := i.Next()
-		// What the schema does not declare has no value in CEL.
-		if key == nil || m.Get(key) == nil {
+		// What the schema does not declare has no value in CEL, and neither has what is null.
+		if key == nil || m.Get(key) == nil || types.IsError(m.Get(key)) {
 			continue
 		}
 		pairs = append(pairs, [2]any{render(key), render(m.Get(key))})

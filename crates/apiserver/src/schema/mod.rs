@@ -36,6 +36,13 @@ pub(crate) use patterns::Compiled;
 pub(crate) use prune::prune;
 pub(crate) use read::read;
 pub(crate) use structural::check_crd_schema;
+
+/// The type and the bounds that rules on a schema see, for the suite that compares rules with Kubernetes; none if
+/// they see nothing of it.
+#[doc(hidden)]
+pub fn declare_schema(schema: &Value) -> Option<(mainstay_cel::Type, mainstay_cel::estimate::Bounds)> {
+    cel::declare(&read(schema), false)
+}
 pub(crate) use validate::{Verdict, validate, validate_status};
 
 use crate::builtin::tables;

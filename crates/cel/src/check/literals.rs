@@ -118,7 +118,7 @@ fn is_wrong(function: &str, literal: &Literal) -> bool {
         ("timestamp", Literal::String(text)) => time::parse_timestamp(text).is_none(),
         ("timestamp", Literal::Int(seconds)) => !SECONDS.contains(seconds),
         // Kubernetes declares the conversion, and cannot do it.
-        ("duration", Literal::Int(_)) => true,
+        ("duration", Literal::Int(_)) | ("duration" | "timestamp", Literal::Null) => true,
         _ => false,
     }
 }

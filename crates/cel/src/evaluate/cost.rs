@@ -55,11 +55,19 @@ fn regex(text: u64, pattern: u64) -> u64 {
 /// Functions on lists and sets that make lists or compare each item with each.
 fn of_lists(overload: &str, args: &[Value]) -> Option<u64> {
     let making = |factor: f64, size: u64| integer(float(size) * factor).saturating_add(CALL + MAKE_LIST);
-    let int = |index: usize| match args.get(index) {
-        Some(Value::Int(int)) => *int,
-        _ => 0,
+    // What failed has no size, and so counts as one.
+    let length = |index: usize| match args.get(index) {
+        Some(Value::Int(int)) => u64::try_from(*int).unwrap_or(0),
+        _ => 1,
     };
-    let unsigned = |int: i64| u64::try_from(int).unwrap_or(0);
+    let sliced = || match args {
+        [Value::List(list), Value::Int(start), Value::Int(end)] => {
+            let (start, end) = (usize::try_from(*start).ok()?, usize::try_from(*end).ok()?);
+            let size = end.checked_sub(start).filter(|_| end <= list.items.len())?;
+            u64::try_from(size).ok()
+        }
+        _ => None,
+    };
     let self_compare = |index: usize| {
         let size = size(args, index);
         let first = match args.get(index) {
@@ -70,9 +78,15 @@ fn of_lists(overload: &str, args: &[Value]) -> Option<u64> {
         making(if text { 2.0 + TRAVERSAL } else { 2.0 }, size.saturating_mul(size))
     };
     Some(match overload {
-        "list_slice" => making(1.0, unsigned(int(2).saturating_sub(int(1))).min(size(args, 0))),
-        "list_flatten_int" => making(float(unsigned(int(1))), size(args, 0)),
-        "lists_range" => making(1.0, unsigned(int(0))),
+        "list_slice" => making(1.0, sliced().unwrap_or(1)),
+        "list_flatten_int" => match args.get(1) {
+            // A negative cost wraps around in Kubernetes.
+            Some(Value::Int(depth)) if *depth < 0 => {
+                size(args, 0).wrapping_mul(depth.cast_unsigned()).wrapping_add(CALL + MAKE_LIST)
+            }
+            _ => making(float(length(1)), size(args, 0)),
+        },
+        "lists_range" => making(1.0, length(0)),
         "list_flatten" | "list_reverse" => making(1.0, size(args, 0)),
         "list_distinct" => self_compare(0),
         _ if overload.ends_with("_sort") => self_compare(0),
@@ -192,7 +206,9 @@ fn traversal_of(value: &Value) -> u64 {
 
 /// How many characters the texts of a list have with the separator between them.
 fn joined_size(args: &[Value]) -> u64 {
-    let Some(Value::List(list)) = args.first() else { return 1 };
+    let (Some(Value::List(list)), None | Some(Value::String(_))) = (args.first(), args.get(1)) else {
+        return 1;
+    };
     let texts: u64 = list.items.iter().map(|item| item.size().unwrap_or(0)).sum();
     let separators = u64::try_from(list.items.len().saturating_sub(1)).unwrap_or(u64::MAX);
     let separator = if args.len() > 1 { size(args, 1) } else { 0 };

@@ -7,9 +7,10 @@ use super::{EvaluateError, Limits, Machine};
 use crate::ast::{Comprehension, Entry, Expr, ExprKind, Literal, operators};
 use crate::check::{Checked, Reference};
 use crate::functions::{Function, function};
+use crate::go_regex;
 use crate::syntax::UNUSED_VARIABLE;
 use crate::types::Type;
-use crate::value::{Key, Map, Value};
+use crate::value::{Key, Value};
 use std::sync::Arc;
 
 /// Why an expression cannot be made ready although its types are right.
@@ -71,6 +72,9 @@ pub(super) struct Call {
     /// The overload, if there is only one that fits.
     pub overload: &'static str,
     pub args: Vec<Node>,
+    /// Whether arguments behind one that fails are not evaluated. In Kubernetes that is so for calls with three
+    /// arguments or more, of `format`, and with a constant pattern.
+    pub in_order: bool,
 }
 
 #[derive(Debug)]
@@ -229,6 +233,14 @@ impl Planner<'_> {
             }
         }
         let run = function(name).ok_or_else(|| unsupported(name))?;
+        let mut in_order = name == "format" || nodes.len() > 2;
+        if let ("matches" | "find" | "findAll", [_, Node::Constant(Value::String(pattern)), ..]) =
+            (name, nodes.as_slice())
+        {
+            in_order = true;
+            let wrong = |why| PlanError::Constant(EvaluateError::Failed(why));
+            go_regex::compile(pattern).map_err(wrong)?;
+        }
         if is_conversion(name)
             && let [Node::Constant(value)] = nodes.as_slice()
         {
@@ -236,7 +248,7 @@ impl Planner<'_> {
             let value = run(&mut machine, std::slice::from_ref(value)).map_err(PlanError::Constant)?;
             return Ok(Node::Constant(value));
         }
-        Ok(Node::Call(Box::new(Call { name: name.to_owned(), run, overload, args: nodes })))
+        Ok(Node::Call(Box::new(Call { name: name.to_owned(), run, overload, args: nodes, in_order })))
     }
 
     fn list(&mut self, elements: &[Expr], optional: &[usize]) -> Planned {
@@ -263,12 +275,7 @@ impl Planner<'_> {
             .collect();
         match fixed {
             Some(fixed) if fixed.len() == nodes.len() => {
-                let map: Map = fixed.into_iter().collect();
-                // A key that is there twice is an error when the map is made.
-                if map.len() == nodes.len() {
-                    return Ok(Node::Constant(Value::Map(Arc::new(map))));
-                }
-                Ok(Node::Map(nodes))
+                Ok(Node::Constant(Value::Map(Arc::new(fixed.into_iter().collect()))))
             }
             _ => Ok(Node::Map(nodes)),
         }

@@ -3,6 +3,7 @@
 use super::cost::call_cost;
 use super::plan::{Attribute, Base, Call, Loop, Node, Qualifier, Step};
 use super::{EvaluateError, Machine, Outcome};
+use crate::ast::operators;
 use crate::value::{Key, Map, Value};
 use std::sync::Arc;
 
@@ -40,13 +41,13 @@ impl Machine<'_> {
                     other @ Value::Optional(_) => Ok(other),
                     _ => Err(EvaluateError::no_such_overload()),
                 },
-                some @ Value::Optional(_) => Ok(some),
-                _ => Err(EvaluateError::no_such_overload()),
+                // What is no optional stays as it is.
+                other => Ok(other),
             },
             Node::OptionalOrValue(parts) => match self.run(&parts[0])? {
                 Value::Optional(Some(value)) => Ok((*value).clone()),
                 Value::Optional(None) => self.run(&parts[1]),
-                _ => Err(EvaluateError::no_such_overload()),
+                other => Ok(other),
             },
             Node::List(elements, optional) => self.list(elements, optional),
             Node::Map(entries) => self.map(entries),
@@ -80,19 +81,30 @@ impl Machine<'_> {
         }
         let mut error = None;
         let mut args = Vec::with_capacity(call.args.len());
-        for argument in &call.args {
+        for (index, argument) in call.args.iter().enumerate() {
             match self.run(argument) {
                 Ok(value) => args.push(value),
                 Err(fatal) if fatal.is_final() => return Err(fatal),
-                Err(other) => error = error.or(Some(other)),
+                // Some calls do not look at arguments behind a failed one, and are free then.
+                Err(other) if call.in_order && index + 1 < call.args.len() => return Err(other),
+                Err(other) => {
+                    error = error.or(Some(other));
+                    // For the cost, a failed argument is a value without a size.
+                    args.push(Value::Null);
+                }
             }
         }
+        self.charge(call_cost(&call.name, call.overload, &args))?;
         if let Some(error) = error {
-            self.charge(1)?;
             return Err(error);
         }
-        self.charge(call_cost(&call.name, call.overload, &args))?;
-        (call.run)(self, &args)
+        let result = (call.run)(self, &args);
+        match args.first() {
+            Some(first) if result == Err(EvaluateError::no_such_overload()) && lacks(first, &call.name) => {
+                Err(failed(format!("no such overload: {}", call.name)))
+            }
+            _ => result,
+        }
     }
 
     /// The value of an attribute without the cost of the attribute itself.
@@ -130,8 +142,17 @@ impl Machine<'_> {
             optional |= qualifier.optional;
             let testing = test && index + 1 == qualifiers.len();
             let key = match &qualifier.key {
-                Node::Attribute(attribute) => self.resolve(attribute)?,
-                other => self.run(other)?,
+                Node::Attribute(attribute) => self.resolve(attribute),
+                other => self.run(other),
+            };
+            let key = match key {
+                Err(error) if !error.is_final() => {
+                    if !optional {
+                        self.charge(SELECT)?;
+                    }
+                    return Err(error);
+                }
+                other => other?,
             };
             if testing || !optional {
                 self.charge(SELECT)?;
@@ -278,6 +299,31 @@ impl Machine<'_> {
     }
 }
 
+/// Whether no value of this type can be the first argument of an operator.
+fn lacks(value: &Value, operator: &str) -> bool {
+    let is_number = matches!(value, Value::Int(_) | Value::Uint(_) | Value::Double(_));
+    let is_text = matches!(value, Value::Bytes(_));
+    let is_time = matches!(value, Value::Duration(_) | Value::Timestamp(_));
+    // These have methods of their own, which Kubernetes asks before it gives up.
+    if is_time || matches!(value, Value::String(_)) {
+        return false;
+    }
+    match operator {
+        operators::ADD => !(is_number || is_text || is_time || matches!(value, Value::List(_))),
+        operators::SUBTRACT => !(is_number || is_time),
+        operators::MULTIPLY | operators::DIVIDE => !is_number,
+        operators::MODULO => !matches!(value, Value::Int(_) | Value::Uint(_)),
+        operators::NEGATE => {
+            !matches!(value, Value::Int(_) | Value::Double(_) | Value::Duration(_) | Value::Bool(_))
+        }
+        operators::LESS | operators::LESS_EQUALS | operators::GREATER | operators::GREATER_EQUALS => {
+            !(is_number || is_text || is_time || matches!(value, Value::Bool(_)))
+        }
+        "size" => !(is_text || matches!(value, Value::List(_) | Value::Map(_))),
+        _ => false,
+    }
+}
+
 /// What is at a key; none if nothing is.
 fn qualify(value: &Value, key: &Value) -> Result<Option<Value>, EvaluateError> {
     match value {
@@ -287,8 +333,13 @@ fn qualify(value: &Value, key: &Value) -> Result<Option<Value>, EvaluateError> {
                 Some(Key::Int(index)) => usize::try_from(index).ok(),
                 Some(Key::Uint(index)) => usize::try_from(index).ok(),
                 _ => {
-                    let of = key.type_name();
-                    return Err(failed(format!("unsupported index type '{of}' in list")));
+                    return Err(failed(match key {
+                        Value::Double(double) => {
+                            let shown = crate::functions::text::go_float(*double);
+                            format!("unsupported index value {shown} in list")
+                        }
+                        other => format!("unsupported index type '{}' in list", other.type_name()),
+                    }));
                 }
             };
             Ok(index.and_then(|index| list.items.get(index).cloned()))

@@ -85,7 +85,7 @@ fn to_int(_: &mut Machine<'_>, args: &[Value]) -> Outcome {
             .and_then(|text| text.parse().ok())
             .map(Value::Int)
             .ok_or_else(|| unconvertible("int")),
-        [Value::Timestamp(time)] => Ok(Value::Int(time.as_nanosecond().div_euclid(1_000_000_000) as i64)),
+        [Value::Timestamp(time)] => Ok(Value::Int(time.seconds())),
         [Value::Duration(nanoseconds)] => Ok(Value::Int(*nanoseconds)),
         _ => mismatch(),
     }
@@ -159,7 +159,7 @@ fn to_string(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
                 Err(_) => return failed("invalid UTF-8 in bytes, cannot convert to string"),
             }
         }
-        Value::Timestamp(timestamp) => time::timestamp_text(*timestamp).into(),
+        Value::Timestamp(timestamp) => timestamp.text().into(),
         Value::Duration(nanoseconds) => time::duration_text(*nanoseconds).into(),
         Value::Ip(ip) => ip.to_string().into(),
         Value::Cidr(cidr) => cidr.to_string().into(),
@@ -180,7 +180,9 @@ fn to_bytes(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
 
 fn to_duration(_: &mut Machine<'_>, args: &[Value]) -> Outcome {
     match args {
-        [Value::Duration(nanoseconds) | Value::Int(nanoseconds)] => Ok(Value::Duration(*nanoseconds)),
+        [Value::Duration(nanoseconds)] => Ok(Value::Duration(*nanoseconds)),
+        // Kubernetes declares this conversion, and cannot do it.
+        [Value::Int(_)] => failed("type conversion error from 'int' to 'google.protobuf.Duration'"),
         [Value::String(text)] => time::parse_duration(text)
             .map(Value::Duration)
             .ok_or_else(|| unconvertible("google.protobuf.Duration")),
@@ -192,7 +194,7 @@ fn to_timestamp(_: &mut Machine<'_>, args: &[Value]) -> Outcome {
     match args {
         [Value::Timestamp(timestamp)] => Ok(Value::Timestamp(*timestamp)),
         [Value::Int(seconds)] => {
-            let timestamp = jiff::Timestamp::from_second(*seconds).ok().and_then(time::in_range);
+            let timestamp = time::Time::from_seconds(*seconds);
             timestamp
                 .map_or_else(|| failed("timestamp overflow"), |timestamp| Ok(Value::Timestamp(timestamp)))
         }

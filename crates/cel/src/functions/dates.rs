@@ -2,8 +2,9 @@
 
 use super::{Function, failed, mismatch};
 use crate::evaluate::Outcome;
+use crate::time::Time;
 use crate::value::Value;
-use jiff::Timestamp;
+use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 
 pub(super) fn function(name: &str) -> Option<Function> {
@@ -28,18 +29,23 @@ pub(super) fn function(name: &str) -> Option<Function> {
         },
         "getMilliseconds" => |_, args| match args {
             [Value::Duration(nanoseconds)] => Ok(Value::Int(nanoseconds / 1_000_000)),
-            _ => part(args, |time| i64::from(time.subsec_nanosecond()) / 1_000_000),
+            [Value::Timestamp(time), ..] => part(args, |_| 0).map(|_| Value::Int(milliseconds(*time))),
+            _ => mismatch(),
         },
         _ => return None,
     })
 }
 
-fn part(args: &[Value], read: fn(&jiff::Zoned) -> i64) -> Outcome {
-    let at = |time: &Timestamp, zone: TimeZone| Ok(Value::Int(read(&time.to_zoned(zone))));
+fn milliseconds(time: Time) -> i64 {
+    i64::try_from(time.subsecond() / 1_000_000).unwrap_or_default()
+}
+
+fn part(args: &[Value], read: fn(&DateTime) -> i64) -> Outcome {
+    let at = |time: &Time, zone: &TimeZone| Ok(Value::Int(read(&time.local(zone))));
     match args {
-        [Value::Timestamp(time)] => at(time, TimeZone::UTC),
+        [Value::Timestamp(time)] => at(time, &TimeZone::UTC),
         [Value::Timestamp(time), Value::String(zone)] => match time_zone(zone) {
-            Ok(zone) => at(time, zone),
+            Ok(zone) => at(time, &zone),
             Err(message) => failed(message),
         },
         _ => mismatch(),
@@ -49,8 +55,12 @@ fn part(args: &[Value], read: fn(&jiff::Zoned) -> i64) -> Outcome {
 /// A zone by name, or an offset like `-02:30`.
 fn time_zone(name: &str) -> Result<TimeZone, String> {
     let Some((hours, minutes)) = name.split_once(':') else {
-        if matches!(name, "" | "UTC") {
+        // The zone of the server is UTC.
+        if matches!(name, "" | "UTC" | "Local") {
             return Ok(TimeZone::UTC);
+        }
+        if name.contains("..") || name.starts_with(['/', '\\']) {
+            return Err("time: invalid location name".to_owned());
         }
         return TimeZone::get(name).map_err(|_| format!("unknown time zone {name}"));
     };

@@ -39,7 +39,7 @@ pub(super) fn format(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
         machine.reserve(precision)?;
         let text = match render(clause, precision, argument) {
             Ok(text) => text,
-            Err(message) => return failed(message),
+            Err(message) => return failed(format!("error during formatting: {message}")),
         };
         machine.reserve(text.len())?;
         out.push_str(&text);
@@ -110,6 +110,7 @@ fn fixed(double: f64, precision: usize) -> String {
     if !double.is_finite() {
         return special(double);
     }
+    let double = if double == 0.0 { 0.0 } else { double };
     let text = format!("{double:.precision$}");
     let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -135,16 +136,18 @@ fn special(double: f64) -> String {
     text.to_owned()
 }
 
-fn scientific(double: f64, precision: usize) -> String {
+/// Kubernetes takes the precision for the width, and always writes six digits.
+fn scientific(double: f64, width: usize) -> String {
     if !double.is_finite() {
-        return special(double);
+        return format!("{:>width$}", special(double));
     }
-    let text = format!("{double:.precision$e}");
+    let double = if double == 0.0 { 0.0 } else { double };
+    let text = format!("{double:.PRECISION$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (sign, exponent) = exponent.strip_prefix('-').map_or(("", exponent), |rest| ("⁻", rest));
     let raised = |digit: char| digit.to_digit(10).and_then(|digit| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(digit as usize));
     let exponent: String = format!("{exponent:0>2}").chars().filter_map(raised).collect();
-    format!("{digits}\u{202f}×\u{202f}10{sign}{exponent}")
+    format!("{:>width$}", format!("{digits}×10{sign}{exponent}"))
 }
 
 fn string(value: &Value) -> Result<String, String> {
@@ -155,8 +158,14 @@ fn string(value: &Value) -> Result<String, String> {
         Value::Uint(uint) => uint.to_string(),
         Value::Double(double) => go_float(*double),
         Value::String(text) | Value::Type(text) => text.to_string(),
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Value::Timestamp(timestamp) => time::timestamp_text(*timestamp),
+        Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => {
+                let why = "invalid UTF-8 in bytes, cannot convert to string";
+                return Err(format!("could not convert argument \"{why}\" to string"));
+            }
+        },
+        Value::Timestamp(timestamp) => timestamp.text(),
         Value::Duration(nanoseconds) => time::duration_text(*nanoseconds),
         Value::List(list) => {
             let items: Result<Vec<String>, String> = list.items.iter().map(member).collect();

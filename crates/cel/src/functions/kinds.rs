@@ -12,13 +12,18 @@ use std::net::IpAddr;
 pub struct Quantity {
     /// The amount in billionths, rounded up.
     pub nanos: i128,
-    /// Whether the amount is kept with a fraction, even if that is zero.
+    /// Whether Kubernetes keeps the amount as a decimal number, because it has a fraction or many digits. Such an
+    /// amount is never an integer, even if its fraction is zero.
     pub fractional: bool,
 }
 
 const NANOS: i128 = 1_000_000_000;
-/// Amounts beyond this are cut off.
+/// Amounts with a binary suffix beyond this are cut off.
 const NANOS_MAX: i128 = i64::MAX as i128 * NANOS;
+/// Amounts with more digits are kept as decimal numbers.
+const DIGITS_MAX: usize = 18;
+/// The same for amounts with a binary suffix, whose factor counts for about a digit for each three bits.
+const BINARY_DIGITS_MAX: usize = 15;
 
 impl Quantity {
     /// A whole amount.
@@ -53,8 +58,12 @@ impl Quantity {
         let (factor, exponent) = scale(suffix).ok_or(SUFFIX)?;
         let fractional = exponent < 0 || (!fraction.is_empty() && exponent <= 0 && factor == 1);
         let nanos = magnitude(whole, fraction, factor, exponent);
-        let is_whole = nanos % NANOS == 0;
-        let fractional = if factor == 1 { fractional && nanos != 0 } else { !is_whole };
+        let digits = whole.trim_start_matches('0').len().max(1) + fraction.len();
+        let fractional = match factor {
+            1 => (fractional && nanos != 0) || digits > DIGITS_MAX,
+            _ => !fraction.is_empty() || digits + factor.ilog2() as usize * 3 / 10 + 1 > BINARY_DIGITS_MAX,
+        };
+        let nanos = if factor == 1 { nanos } else { nanos.min(NANOS_MAX) };
         Ok(Quantity { nanos: if negative { -nanos } else { nanos }, fractional })
     }
 
@@ -83,7 +92,7 @@ impl Quantity {
     /// The amount below zero instead of above, and the other way round.
     #[must_use]
     pub const fn negated(self) -> Self {
-        Quantity { nanos: -self.nanos, fractional: self.fractional }
+        Quantity { nanos: self.nanos.saturating_neg(), fractional: self.fractional }
     }
 }
 
@@ -113,7 +122,7 @@ fn scale(suffix: &str) -> Option<(i128, i32)> {
     })
 }
 
-/// An amount in billionths, rounded up, at most [`NANOS_MAX`].
+/// An amount in billionths, rounded up. Amounts above 10^29 are cut off.
 fn magnitude(whole: &str, fraction: &str, factor: i128, exponent: i32) -> i128 {
     let digits = format!("{whole}{fraction}");
     let digits = digits.trim_start_matches('0');
@@ -134,7 +143,7 @@ fn magnitude(whole: &str, fraction: &str, factor: i128, exponent: i32) -> i128 {
         }
     }
     let mut amount = amount.saturating_mul(factor);
-    while power > 0 && amount <= NANOS_MAX {
+    while power > 0 && amount < i128::MAX / 10 {
         amount = amount.saturating_mul(10);
         power -= 1;
     }
@@ -147,7 +156,10 @@ fn magnitude(whole: &str, fraction: &str, factor: i128, exponent: i32) -> i128 {
             break;
         }
     }
-    amount.saturating_add(i128::from(dropped)).min(NANOS_MAX)
+    if power > 0 {
+        return i128::MAX;
+    }
+    amount.saturating_add(i128::from(dropped))
 }
 
 /// An address and how many of its bits name a network.

@@ -30,14 +30,14 @@ static FORMATS: [NamedFormat; 13] = [
     NamedFormat { name: "uri", regex_size: 1103, check: uri },
     NamedFormat {
         name: "uuid",
-        regex_size: 75,
+        regex_size: 70,
         check: |text| one(is_uuid(text), "does not match the UUID format"),
     },
     NamedFormat { name: "byte", regex_size: 84, check: |text| one(is_base64(text), "invalid base64") },
-    NamedFormat { name: "date", regex_size: 75, check: |text| one(is_date(text), "invalid date") },
+    NamedFormat { name: "date", regex_size: 71, check: |text| one(is_date(text), "invalid date") },
     NamedFormat {
         name: "datetime",
-        regex_size: 75,
+        regex_size: 71,
         check: |text| one(is_datetime(text), "invalid datetime"),
     },
 ];
@@ -131,7 +131,7 @@ fn qualified_name(text: &str) -> Vec<String> {
         None => text,
         Some((_, rest)) if rest.contains('/') => {
             return vec![format!(
-                "a qualified name {KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+                "a valid label key {KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
             )];
         }
         Some((prefix, name)) => {

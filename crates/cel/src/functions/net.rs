@@ -124,7 +124,16 @@ fn parse_cidr(text: &str) -> Result<Cidr, String> {
         }
         Some(cidr) => Ok(cidr),
         None => {
-            let why = if text.contains('/') { "ParseAddr: unable to parse IP" } else { "no '/'" };
+            let why = match text.rsplit_once('/') {
+                None => "no '/'".to_owned(),
+                Some((address, bits)) => match address.parse::<IpAddr>() {
+                    Err(_) => format!("ParseAddr({}): unable to parse IP", go_quote(address)),
+                    Ok(_) if bits.parse::<u32>().is_ok_and(|number| number.to_string() == bits) => {
+                        "prefix length out of range".to_owned()
+                    }
+                    Ok(_) => format!("bad bits after slash: {}", go_quote(bits)),
+                },
+            };
             Err(format!(
                 "network address parse error during conversion from string: netip.ParsePrefix({quoted}): {why}"
             ))
@@ -137,7 +146,7 @@ fn contains_ip(_: &mut Machine<'_>, args: &[Value]) -> Outcome {
         [Value::Cidr(cidr), Value::Ip(ip)] => Ok(Value::Bool(cidr.contains(**ip))),
         [Value::Cidr(cidr), Value::String(text)] => match parse_ip(text) {
             Ok(ip) => Ok(Value::Bool(cidr.contains(ip))),
-            Err(message) => failed(message),
+            Err(_) => mismatch(),
         },
         _ => mismatch(),
     }

@@ -3,8 +3,7 @@
 use super::{Function, failed, mismatch};
 use crate::ast::operators as names;
 use crate::evaluate::{EvaluateError, Machine, Outcome};
-use crate::time;
-use crate::value::{Map, Value};
+use crate::value::{Key, Map, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -13,9 +12,11 @@ pub(super) fn function(name: &str) -> Option<Function> {
         names::NOT => not,
         names::NEGATE => negate,
         names::EQUALS => equals,
-        names::NOT_EQUALS => |machine, args| match equals(machine, args)? {
-            Value::Bool(flag) => Ok(Value::Bool(!flag)),
-            other => Ok(other),
+        names::NOT_EQUALS => |machine, args| match equals(machine, args) {
+            Ok(Value::Bool(flag)) => Ok(Value::Bool(!flag)),
+            // Values that cannot be compared are not equal.
+            Err(error) if error == EvaluateError::no_such_overload() => Ok(Value::Bool(true)),
+            other => other,
         },
         names::LESS => |_, args| ordered(args, Ordering::is_lt),
         names::LESS_EQUALS => |_, args| ordered(args, Ordering::is_le),
@@ -62,7 +63,7 @@ fn duration(result: Option<i64>) -> Outcome {
     result.map(Value::Duration).ok_or_else(|| EvaluateError::Failed("integer overflow".to_owned()))
 }
 
-fn timestamp(result: Option<jiff::Timestamp>) -> Outcome {
+fn timestamp(result: Option<crate::time::Time>) -> Outcome {
     result.map(Value::Timestamp).ok_or_else(|| EvaluateError::Failed("timestamp overflow".to_owned()))
 }
 
@@ -83,6 +84,16 @@ fn negate(_: &mut Machine<'_>, args: &[Value]) -> Outcome {
 
 fn equals(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
     match args {
+        // Values of Kubernetes' own types compare with their like only, and with null.
+        [
+            first @ (Value::Quantity(_)
+            | Value::Ip(_)
+            | Value::Cidr(_)
+            | Value::Url(_)
+            | Value::Semver(_)
+            | Value::Format(_)),
+            second,
+        ] if *second != Value::Null && first.type_name() != second.type_name() => mismatch(),
         [first, second] => machine.equal(first, second).map(Value::Bool),
         _ => mismatch(),
     }
@@ -117,7 +128,7 @@ pub(super) fn add(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
         }
         [Value::Duration(a), Value::Duration(b)] => duration(a.checked_add(*b)),
         [Value::Timestamp(time), Value::Duration(by)] | [Value::Duration(by), Value::Timestamp(time)] => {
-            timestamp(time::add(*time, *by))
+            timestamp(time.plus(*by))
         }
         _ => mismatch(),
     }
@@ -130,11 +141,9 @@ fn subtract(_: &mut Machine<'_>, args: &[Value]) -> Outcome {
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a - b)),
         [Value::Duration(a), Value::Duration(b)] => duration(a.checked_sub(*b)),
         [Value::Timestamp(time), Value::Duration(by)] => {
-            timestamp(by.checked_neg().and_then(|by| time::add(*time, by)))
+            timestamp(by.checked_neg().and_then(|by| time.plus(by)))
         }
-        [Value::Timestamp(a), Value::Timestamp(b)] => {
-            duration(i64::try_from(a.as_nanosecond() - b.as_nanosecond()).ok())
-        }
+        [Value::Timestamp(a), Value::Timestamp(b)] => duration(a.since(*b)),
         _ => mismatch(),
     }
 }
@@ -168,7 +177,12 @@ fn map_insert(machine: &mut Machine<'_>, args: &[Value]) -> Outcome {
     machine.reserve_items(2 * (map.len() + more.len()))?;
     let mut map = (**map).clone();
     for (key, value) in more {
-        let shown = format!("{key:?}");
+        let shown = match &key {
+            Key::String(text) => text.to_string(),
+            Key::Int(int) => int.to_string(),
+            Key::Uint(uint) => uint.to_string(),
+            Key::Bool(flag) => flag.to_string(),
+        };
         if map.insert(key, value).is_some() {
             return failed(format!("insert failed: key {shown} already exists"));
         }

@@ -71,7 +71,9 @@ impl Form {
             let length = after.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(after.len());
             let (word, behind) = after.split_at(length);
             let part = match character {
-                '<' if length > 0 && behind.starts_with('>') => Some((Part::Hole(word.to_owned()), &behind[1..])),
+                '<' if length > 0 && behind.starts_with('>') => {
+                    Some((Part::Hole(word.to_owned()), &behind[1..]))
+                }
                 '$' if length > 0 => Some((Part::Variable(word.to_owned()), behind)),
                 _ => None,
             };
@@ -151,7 +153,8 @@ fn needs_parentheses(text: &str) -> bool {
 
 /// Drops, doubles or replaces a character.
 fn damage(text: &str, rng: &mut Rng) -> String {
-    const NOISE: [char; 16] = ['(', ')', '[', ']', '{', '}', '.', ',', '?', ':', '\'', '"', '!', '-', '$', 'ä'];
+    const NOISE: [char; 16] =
+        ['(', ')', '[', ']', '{', '}', '.', ',', '?', ':', '\'', '"', '!', '-', '$', 'ä'];
     let characters: Vec<char> = text.chars().collect();
     let at = rng.usize(0..characters.len());
     let new: Vec<char> = match rng.u32(0..3) {

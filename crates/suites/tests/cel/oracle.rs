@@ -12,7 +12,6 @@ use mainstay_testkit::process::dies_with_us;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
-    pub id: usize,
     pub schema: Value,
     pub expression: String,
     #[serde(rename = "self")]
