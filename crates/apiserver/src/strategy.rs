@@ -10,16 +10,18 @@ use crate::builtin::rules::names::{
 };
 use crate::builtin::rules::objects::{self, crd, event, namespace};
 use crate::builtin::rules::pod::ephemeral;
-use crate::builtin::rules::{Env, names};
+use crate::builtin::rules::{Env, Rules, names};
 use crate::field::FieldError;
 use crate::kind::{Kind, Nature};
+use crate::offload::{self, offload};
 use crate::replicas;
 use crate::schema::{self, TooManyDefaults};
 use crate::server::Call;
 use crate::status::ApiError;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 
 /// Which part of an object a write is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +189,7 @@ impl Leniency {
 }
 
 /// Everything wrong with a new object.
-pub(crate) fn check_create(
+pub(crate) async fn check_create(
     kind: &Kind,
     object: &Value,
     call: &Call,
@@ -205,13 +207,13 @@ pub(crate) fn check_create(
                     validate_standard_finalizers(object, &mut errors);
                 }
             }
-            (builtin.rules.validate)(object, &mut errors);
+            check_apart(kind, object, None, builtin.rules, &mut errors).await;
             leniency.forgive(kind, &mut errors);
         }
         Nature::Custom(custom) => {
             validate_object_meta(object, kind.namespaced, names::dns1123_subdomain, &mut errors);
             let scaled = replicas::check(object, custom.scale.as_ref());
-            take(schema::validate(object, None, &custom.schema, scaled), call, &mut errors);
+            take(judge(&custom.schema, object, None, scaled, false).await, call, &mut errors);
         }
     }
     refuse(kind, object, &errors)?;
@@ -225,7 +227,7 @@ pub(crate) fn check_create(
 }
 
 /// Everything wrong with a change.
-pub(crate) fn check_update(
+pub(crate) async fn check_update(
     kind: &Kind,
     part: Part,
     new: &Value,
@@ -249,19 +251,69 @@ pub(crate) fn check_update(
         (Nature::Builtin(_), Part::Other("finalize")) => namespace::validate_finalize(new, old, &mut errors),
         (Nature::Builtin(_), Part::Other("binding")) => {}
         (Nature::Builtin(builtin), _) => {
-            (builtin.rules.validate_update)(new, old, &mut errors);
+            check_apart(kind, new, Some(old), builtin.rules, &mut errors).await;
             leniency.forgive(kind, &mut errors);
         }
         (Nature::Custom(custom), Part::Status) => {
             let scaled = replicas::check_status(new, custom.scale.as_ref());
-            take(schema::validate_status(new, old, &custom.schema, scaled), call, &mut errors);
+            take(judge(&custom.schema, new, Some(old), scaled, true).await, call, &mut errors);
         }
         (Nature::Custom(custom), _) => {
             let scaled = replicas::check(new, custom.scale.as_ref());
-            take(schema::validate(new, Some(old), &custom.schema, scaled), call, &mut errors);
+            take(judge(&custom.schema, new, Some(old), scaled, false).await, call, &mut errors);
         }
     }
     refuse(kind, new, &errors)
+}
+
+/// Checks a built-in object. Those that bring CEL with them are checked where that holds up nobody.
+async fn check_apart(
+    kind: &Kind,
+    new: &Value,
+    old: Option<&Value>,
+    rules: &'static Rules,
+    errors: &mut Vec<FieldError>,
+) {
+    let check = |new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>| match old {
+        Some(old) => (rules.validate_update)(new, old, errors),
+        None => (rules.validate)(new, errors),
+    };
+    let brings_cel = matches!(
+        kind.kind.as_str(),
+        "CustomResourceDefinition" | "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration"
+    );
+    if !brings_cel || offload::is_in_place() {
+        return check(new, old, errors);
+    }
+    let (new, old) = (new.clone(), old.cloned());
+    let work = move |_: &AtomicBool| {
+        let mut errors = Vec::new();
+        check(&new, old.as_ref(), &mut errors);
+        errors
+    };
+    errors.extend(Box::pin(offload(work)).await);
+}
+
+/// Checks a custom object, or a write to its status. Rules are evaluated where that holds up nobody.
+async fn judge(
+    schema: &Arc<schema::CompiledSchema>,
+    new: &Value,
+    old: Option<&Value>,
+    more: Vec<FieldError>,
+    status: bool,
+) -> schema::Verdict {
+    let check = move |schema: &schema::CompiledSchema,
+                      new: &Value,
+                      old: Option<&Value>,
+                      cancelled: &AtomicBool| match old {
+        Some(old) if status => schema::validate_status(new, old, schema, more, cancelled),
+        old => schema::validate(new, old, schema, more, cancelled),
+    };
+    if !schema.has_rules() || offload::is_in_place() {
+        return check(schema, new, old, &AtomicBool::new(false));
+    }
+    let (schema, new, old) = (schema.clone(), new.clone(), old.cloned());
+    Box::pin(offload(move |cancelled: &AtomicBool| check(&schema, &new, old.as_ref(), cancelled))).await
 }
 
 fn take(verdict: schema::Verdict, call: &Call, errors: &mut Vec<FieldError>) {

@@ -319,7 +319,7 @@ async fn finish(
         metadata.insert("resourceVersion".into(), stored.revision.to_string().into());
     }
     allocate::on_update(server, kind, &mut new, live, options.dry_run)?;
-    strategy::check_update(kind, part, &new, live, call, server.leniency)?;
+    strategy::check_update(kind, part, &new, live, call, server.leniency).await?;
     if let (Part::Main, Some(builtin)) = (part, kind.builtin()) {
         for warning in (builtin.rules.warnings)(&new, Some(live)) {
             call.warn(warning);

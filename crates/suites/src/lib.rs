@@ -2,6 +2,7 @@
 //!
 //! | module of `tests` | what it shows |
 //! |---|---|
+//! | `cel` | generated expressions, evaluated by us and by Kubernetes' own libraries |
 //! | `dependencies` | licences and versions of what we depend on |
 //! | `differential` | the same requests to both servers, every answer compared |
 //! | `go_clients` | typed and other clients of client-go, informers, leader election, events |

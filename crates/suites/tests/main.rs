@@ -1,8 +1,10 @@
 //! One binary, one module for each suite. The first page of the crate says what each is about.
 
+mod cel;
 mod dependencies;
 mod differential;
 mod go_clients;
+mod go_program;
 mod kube_rs;
 mod kubectl;
 mod operator;

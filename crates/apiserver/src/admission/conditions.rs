@@ -2,24 +2,25 @@
 //!
 //! An expression sees `object`, `oldObject`, `request`, and `namespaceObject` (always null here, as in
 //! kube-apiserver). One that is false excludes the webhook whatever the others do; otherwise an expression
-//! that fails refuses the request or excludes the webhook, by failure policy.
+//! that fails refuses the request or excludes the webhook, by failure policy. The costs of all conditions of
+//! one webhook are limited together.
 //!
 //! Compiled expressions are kept, up to a bound.
 
 use super::hook::FailurePolicy;
-use kube_cel::KubeCelExt as _;
-use kube_cel::cel::common::ast::{
-    CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, MapExpr, StructExpr, operators,
-};
-use kube_cel::cel::objects::{Key, Map as CelMap};
-use kube_cel::cel::parser::Parser;
-use kube_cel::cel::{Context, ExecutionError, Value as Cel};
+use crate::schema::EXPRESSION_COST_MAX;
+use mainstay_cel::ast::{Expr, ExprKind};
+use mainstay_cel::{EvaluateError, Key, Limits, ObjectType, Program, Type, Value as Cel};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// How many compiled expressions are kept.
 const COMPILED_MAX: usize = 1000;
+
+/// What all conditions of one webhook may cost together.
+const COST_MAX: u64 = 2_500_000;
 
 /// Why conditions cannot be decided.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,28 +34,17 @@ pub(crate) enum ConditionError {
 }
 
 /// What expressions may look at.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Inputs<'a> {
-    pub object: Option<&'a Value>,
-    pub old: Option<&'a Value>,
-    pub request: &'a Value,
+#[derive(Clone, Debug)]
+pub(super) struct Inputs {
+    pub object: Option<Value>,
+    pub old: Option<Value>,
+    pub request: Value,
 }
-
-#[derive(Debug)]
-struct Compiled {
-    expression: IdedExpr,
-    /// Which variables it mentions: the others need no conversion.
-    mentions: [bool; 3],
-    /// What fields are selected from, inner ones first, to find the one that a failure is about.
-    selections: Vec<(IdedExpr, String)>,
-}
-
-const VARIABLES: [&str; 3] = ["object", "oldObject", "request"];
 
 /// Compiled conditions.
 #[derive(Default)]
 pub(super) struct Conditions {
-    compiled: Mutex<HashMap<String, Arc<Result<Compiled, ConditionError>>>>,
+    compiled: Mutex<HashMap<String, Arc<Result<Program, ConditionError>>>>,
 }
 
 /// Checks an expression before it is stored.
@@ -63,25 +53,52 @@ pub(crate) fn check_match_condition(expression: &str) -> Result<(), ConditionErr
 }
 
 impl Conditions {
-    /// Whether all conditions hold.
+    /// Whether all conditions hold. It can take long; when `cancelled` becomes true, it ends soon.
     pub(super) fn hold(
         &self,
         conditions: &[Value],
         policy: FailurePolicy,
-        inputs: Inputs<'_>,
+        inputs: &Inputs,
+        cancelled: &AtomicBool,
     ) -> Result<bool, ConditionError> {
         let mut failures: Vec<String> = Vec::new();
+        let mut excluded = false;
+        let mut budget = COST_MAX;
+        let optional = |value: &Option<Value>| value.as_ref().map_or(Cel::Null, to_cel);
+        let values = [optional(&inputs.object), optional(&inputs.old), to_cel(&inputs.request), Cel::Null];
         for condition in conditions {
             let text = condition.get("expression").and_then(Value::as_str).unwrap_or_default();
-            match &*self.compiled(text) {
+            let compiled = self.compiled(text);
+            let program = match &*compiled {
+                Ok(program) => program,
                 Err(ConditionError::Authorizer) => return Err(ConditionError::Authorizer),
-                Err(ConditionError::Failed(why)) => failures.push(format!("compilation error: {why}")),
-                Ok(compiled) => match evaluate(compiled, inputs) {
-                    Ok(true) => {}
-                    Ok(false) => return Ok(false),
-                    Err(why) => failures.push(format!("expression '{text}' resulted in error: {why}")),
-                },
+                Err(ConditionError::Failed(why)) => {
+                    failures.push(format!("compilation error: {why}"));
+                    continue;
+                }
+            };
+            let limits = Limits { cost_max: EXPRESSION_COST_MAX, cancelled: Some(cancelled) };
+            let evaluated = program.evaluate(&values, limits);
+            let Some(left) = budget.checked_sub(evaluated.cost) else {
+                return out_of_budget(policy);
+            };
+            budget = left;
+            match evaluated.result {
+                Ok(Cel::Bool(true)) => {}
+                Ok(Cel::Bool(false)) => excluded = true,
+                Ok(other) => {
+                    let of = other.type_name();
+                    failures.push(format!(
+                        "expression '{text}' resulted in error: must evaluate to bool but got {of}"
+                    ));
+                }
+                // Nobody waits for the answer.
+                Err(EvaluateError::Cancelled) => return Ok(false),
+                Err(error) => failures.push(format!("expression '{text}' resulted in error: {error}")),
             }
+        }
+        if excluded {
+            return Ok(false);
         }
         match (policy, failures.as_slice()) {
             (_, []) => Ok(true),
@@ -91,125 +108,157 @@ impl Conditions {
         }
     }
 
-    fn compiled(&self, text: &str) -> Arc<Result<Compiled, ConditionError>> {
-        let mut known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(compiled) = known.get(text) {
-            return compiled.clone();
+    fn compiled(&self, text: &str) -> Arc<Result<Program, ConditionError>> {
+        if let Some(known) = self.known().get(text) {
+            return known.clone();
         }
+        // Nobody waits for this: two threads may compile the same.
+        let compiled = Arc::new(compile(text));
+        let mut known = self.known();
         if known.len() >= COMPILED_MAX {
             known.clear();
         }
-        let compiled = Arc::new(compile(text));
         known.insert(text.to_owned(), compiled.clone());
         compiled
     }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Result<Program, ConditionError>>>> {
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-fn compile(text: &str) -> Result<Compiled, ConditionError> {
-    let parser = Parser::default().enable_optional_syntax(true);
-    let parsed = parser.parse(text);
-    let mut expression = parsed.map_err(|errors| {
-        // The quoted lines are set off by one space more than the parser does.
-        let errors = errors.to_string().replace("\n|", "\n |");
-        ConditionError::Failed(format!("compilation failed: {errors}"))
-    })?;
-    let references = expression.references();
-    if references.has_variable("authorizer") {
+fn out_of_budget(policy: FailurePolicy) -> Result<bool, ConditionError> {
+    let why = "validation failed due to running out of cost budget, no further validation rules will be run";
+    match policy {
+        FailurePolicy::Fail => Err(ConditionError::Failed(why.to_owned())),
+        FailurePolicy::Ignore => Ok(false),
+    }
+}
+
+/// The variables of conditions and their types.
+static VARIABLES: LazyLock<[(&str, Type); 4]> = LazyLock::new(|| {
+    [
+        ("object", Type::Dyn),
+        ("oldObject", Type::Dyn),
+        ("request", request_type()),
+        ("namespaceObject", namespace_type()),
+    ]
+});
+
+fn object<const N: usize>(name: &str, fields: [(&str, Type); N]) -> Type {
+    let fields = fields.into_iter().map(|(name, of)| (name.to_owned(), of)).collect();
+    Type::Object(Arc::new(ObjectType { name: name.to_owned(), fields }))
+}
+
+fn request_type() -> Type {
+    let group = |name: &str, last: &'static str| {
+        object(name, [("group", Type::String), ("version", Type::String), (last, Type::String)])
+    };
+    let kind = group("kubernetes.GroupVersionKind", "kind");
+    let resource = group("kubernetes.GroupVersionResource", "resource");
+    let texts = || Type::list(Type::String);
+    let user = object(
+        "kubernetes.UserInfo",
+        [
+            ("username", Type::String),
+            ("uid", Type::String),
+            ("groups", texts()),
+            ("extra", Type::map(Type::String, texts())),
+        ],
+    );
+    object(
+        "kubernetes.AdmissionRequest",
+        [
+            ("kind", kind.clone()),
+            ("resource", resource.clone()),
+            ("subResource", Type::String),
+            ("requestKind", kind),
+            ("requestResource", resource),
+            ("requestSubResource", Type::String),
+            ("name", Type::String),
+            ("namespace", Type::String),
+            ("operation", Type::String),
+            ("userInfo", user),
+            ("dryRun", Type::Bool),
+            ("options", Type::Dyn),
+        ],
+    )
+}
+
+fn namespace_type() -> Type {
+    let texts = || Type::list(Type::String);
+    let pairs = || Type::map(Type::String, Type::String);
+    let condition = object(
+        "kubernetes.NamespaceCondition",
+        [
+            ("status", Type::String),
+            ("type", Type::String),
+            ("lastTransitionTime", Type::Timestamp),
+            ("message", Type::String),
+            ("reason", Type::String),
+        ],
+    );
+    let metadata = object(
+        "kubernetes.NamespaceMetadata",
+        [
+            ("name", Type::String),
+            ("generateName", Type::String),
+            ("namespace", Type::String),
+            ("labels", pairs()),
+            ("annotations", pairs()),
+            ("UID", Type::String),
+            ("creationTimestamp", Type::Timestamp),
+            ("deletionGracePeriodSeconds", Type::Int),
+            ("deletionTimestamp", Type::Timestamp),
+            ("generation", Type::Int),
+            ("resourceVersion", Type::String),
+            ("finalizers", texts()),
+        ],
+    );
+    let status = [("conditions", Type::list(condition)), ("phase", Type::String)];
+    object(
+        "kubernetes.Namespace",
+        [
+            ("metadata", metadata),
+            ("spec", object("kubernetes.NamespaceSpec", [("finalizers", texts())])),
+            ("status", object("kubernetes.NamespaceStatus", status)),
+        ],
+    )
+}
+
+fn compile(text: &str) -> Result<Program, ConditionError> {
+    let failed =
+        |error: &dyn std::fmt::Display| ConditionError::Failed(format!("compilation failed: {error}"));
+    let ast = mainstay_cel::syntax::parse(text).map_err(|error| failed(&error))?;
+    if mentions_authorizer(&ast.root) {
         return Err(ConditionError::Authorizer);
     }
-    let mentions = VARIABLES.map(|name| references.has_variable(name));
-    let mut selections = Vec::new();
-    select_by_index(&mut expression, &mut selections);
-    Ok(Compiled { expression, mentions, selections })
+    let checked = mainstay_cel::check(ast, &*VARIABLES).map_err(|error| failed(&error))?;
+    if *checked.gives() != Type::Bool {
+        let why = format!("must evaluate to bool but got {}", checked.gives());
+        return Err(ConditionError::Failed(why));
+    }
+    Program::new(&checked)
+        .map_err(|error| ConditionError::Failed(format!("program instantiation failed: {error}")))
 }
 
-fn evaluate(compiled: &Compiled, inputs: Inputs<'_>) -> Result<bool, String> {
-    let mut context = Context::default().with_all();
-    let values = [inputs.object, inputs.old, Some(inputs.request)];
-    for ((name, value), mentioned) in VARIABLES.iter().zip(values).zip(compiled.mentions) {
-        if mentioned {
-            context.add_variable_from_value(*name, value.map_or(Cel::Null, to_cel));
+fn mentions_authorizer(node: &Expr) -> bool {
+    match &node.kind {
+        ExprKind::Ident(name) => name == "authorizer",
+        ExprKind::Literal(_) | ExprKind::Struct(_) => false,
+        ExprKind::Select { operand, .. } => mentions_authorizer(operand),
+        ExprKind::Call { target, args, .. } => {
+            target.as_deref().is_some_and(mentions_authorizer) || args.iter().any(mentions_authorizer)
         }
-    }
-    context.add_variable_from_value("namespaceObject", Cel::Null);
-    match context.resolve(&compiled.expression) {
-        Ok(Cel::Bool(holds)) => Ok(holds),
-        Ok(other) => Err(format!("must evaluate to bool but got {}", other.type_of())),
-        Err(ExecutionError::NoSuchOverload) => {
-            let holds_no_fields =
-                |from: &IdedExpr| !matches!(context.resolve(from), Ok(Cel::Map(_)) | Err(_));
-            let mut selections = compiled.selections.iter();
-            let absent = selections.find(|(from, _)| holds_no_fields(from)).map(|(_, field)| field);
-            Err(absent.map_or_else(|| "no such overload".to_owned(), |field| format!("no such key: {field}")))
+        ExprKind::List { elements, .. } => elements.iter().any(mentions_authorizer),
+        ExprKind::Map(entries) => {
+            entries.iter().any(|entry| mentions_authorizer(&entry.key) || mentions_authorizer(&entry.value))
         }
-        Err(error) => Err(word(&error)),
-    }
-}
-
-/// Errors in the words of cel-go.
-fn word(error: &ExecutionError) -> String {
-    match error {
-        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::UnsupportedIndex(..) => "no such overload".to_owned(),
-        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
-        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
-        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
-        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => format!("index out of bounds: {index}"),
-        ExecutionError::FunctionError { message, .. } => message.clone(),
-        ExecutionError::UndeclaredReference(name) => {
-            format!("undeclared reference to '{name}' (in container '')")
+        ExprKind::Comprehension(parts) => {
+            [&parts.range, &parts.init, &parts.condition, &parts.step, &parts.result]
+                .into_iter()
+                .any(mentions_authorizer)
         }
-        other => other.to_string(),
-    }
-}
-
-/// Writes `a.b` as `a["b"]`, and `a.?b` as `a[?"b"]`: for the evaluator the former is false where `a` is no
-/// map, which must be an error, and the latter an error where `a` has no `b`, which must be none.
-fn select_by_index(node: &mut IdedExpr, found: &mut Vec<(IdedExpr, String)>) {
-    let mut each = |child: &mut IdedExpr| select_by_index(child, found);
-    match &mut node.expr {
-        Expr::Select(select) => {
-            each(&mut select.operand);
-            if select.test {
-                return;
-            }
-            let operand = std::mem::take(&mut *select.operand);
-            found.push((operand.clone(), select.field.clone()));
-            let field = LiteralValue::String(select.field.as_str().into());
-            let field = IdedExpr { id: node.id, expr: Expr::Literal(field) };
-            let func_name = operators::INDEX.to_owned();
-            node.expr = Expr::Call(CallExpr { func_name, target: None, args: vec![operand, field] });
-        }
-        Expr::Call(call) => {
-            if call.func_name == operators::OPT_SELECT {
-                operators::OPT_INDEX.clone_into(&mut call.func_name);
-            }
-            call.target.iter_mut().map(|target| &mut **target).chain(&mut call.args).for_each(each);
-        }
-        Expr::List(list) => list.elements.iter_mut().for_each(each),
-        Expr::Map(MapExpr { entries }) | Expr::Struct(StructExpr { entries, .. }) => {
-            for entry in entries {
-                match &mut entry.expr {
-                    EntryExpr::StructField(field) => each(&mut field.value),
-                    EntryExpr::MapEntry(entry) => {
-                        [&mut entry.key, &mut entry.value].into_iter().for_each(&mut each);
-                    }
-                }
-            }
-        }
-        Expr::Comprehension(parts) => {
-            let parts = &mut **parts;
-            [
-                &mut parts.iter_range,
-                &mut parts.accu_init,
-                &mut parts.loop_cond,
-                &mut parts.loop_step,
-                &mut parts.result,
-            ]
-            .into_iter()
-            .for_each(each);
-        }
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
     }
 }
 
@@ -219,15 +268,15 @@ fn to_cel(value: &Value) -> Cel {
         Value::Bool(value) => Cel::Bool(*value),
         Value::Number(number) => match (number.as_i64(), number.as_u64()) {
             (Some(int), _) => Cel::Int(int),
-            (None, Some(uint)) => Cel::UInt(uint),
-            (None, None) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
+            (None, Some(uint)) => Cel::Uint(uint),
+            (None, None) => Cel::Double(number.as_f64().unwrap_or(f64::NAN)),
         },
-        Value::String(text) => Cel::String(Arc::new(text.clone())),
-        Value::Array(items) => Cel::List(Arc::new(items.iter().map(to_cel).collect())),
+        Value::String(text) => text.as_str().into(),
+        Value::Array(items) => Cel::list(items.iter().map(to_cel).collect()),
         Value::Object(members) => {
             let members =
-                members.iter().map(|(key, value)| (Key::String(Arc::new(key.clone())), to_cel(value)));
-            Cel::Map(CelMap { map: Arc::new(members.collect()) })
+                members.iter().map(|(key, value)| (Key::String(key.as_str().into()), to_cel(value)));
+            Cel::Map(Arc::new(members.collect()))
         }
     }
 }

@@ -13,7 +13,7 @@
 //! refusal, in that same order, is the answer. Objects of the admission configurations themselves are
 //! never sent to webhooks.
 //!
-//! Absent: `authorizer` in match conditions (refused by name), CEL cost limits, HTTP redirects.
+//! Absent: `authorizer` in match conditions (refused by name), HTTP redirects.
 
 mod client;
 mod conditions;

@@ -7,12 +7,14 @@ use super::hook::{FailurePolicy, Hook, SideEffects};
 use super::review::{Mode, ReviewVersion, Verdict, read_verdict, refusal, render_review, request_variable};
 use super::{Attributes, Notes, Served, ServiceResolver, WebhookTransport, matching, patching};
 use crate::field::go_quote;
+use crate::offload::offload;
 use crate::status::{ApiError, Subject};
 use futures::future::join_all;
 use serde_json::Value;
 use std::borrow::{Borrow, Cow};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Checks and completes an object that a webhook changed, as decoding and defaulting would.
 pub(crate) type AfterPatch<'a> = &'a (dyn Fn(&mut Value) -> Result<(), ApiError> + Sync);
@@ -42,7 +44,7 @@ pub(crate) type NewUid = Arc<dyn Fn() -> String + Send + Sync>;
 /// The admission webhooks of one server.
 pub(crate) struct Webhooks {
     client: Client,
-    conditions: Conditions,
+    conditions: Arc<Conditions>,
     new_uid: NewUid,
 }
 
@@ -104,7 +106,7 @@ impl Webhooks {
         transport: Option<Arc<dyn WebhookTransport>>,
         new_uid: NewUid,
     ) -> Self {
-        Webhooks { client: Client::new(resolver, transport), conditions: Conditions::default(), new_uid }
+        Webhooks { client: Client::new(resolver, transport), conditions: Arc::default(), new_uid }
     }
 
     /// Asks the mutating webhooks and applies their patches to `object`, which is none for deletions.
@@ -131,7 +133,7 @@ impl Webhooks {
                 break;
             }
             for (index, hook) in hooks.iter().enumerate() {
-                let Some(form) = self.wanted_form(hook, attributes, object.as_deref(), old)? else {
+                let Some(form) = self.wanted_form(hook, attributes, object.as_deref(), old).await? else {
                     continue;
                 };
                 // Who was not asked in the first round is not asked in the second.
@@ -175,7 +177,7 @@ impl Webhooks {
         }
         let mut wanted = Vec::new();
         for hook in Hook::in_order(configurations) {
-            if let Some(form) = self.wanted_form(&hook, attributes, object, old)? {
+            if let Some(form) = self.wanted_form(&hook, attributes, object, old).await? {
                 wanted.push((hook, form));
             }
         }
@@ -207,7 +209,7 @@ impl Webhooks {
         (verdict.map(drop).or_else(|failure| failure.judge(hook)), notes)
     }
 
-    fn wanted_form<'a>(
+    async fn wanted_form<'a>(
         &self,
         hook: &Hook<'_>,
         attributes: &Attributes<'a>,
@@ -223,8 +225,11 @@ impl Webhooks {
         }
         let (object, old) = in_form(attributes, form, object, old)?;
         let request = request_variable(attributes, form).map_err(ApiError::internal)?;
-        let inputs = Inputs { object: object.as_deref(), old: old.as_deref(), request: &request };
-        match self.conditions.hold(conditions, hook.failure_policy(), inputs) {
+        let inputs = Inputs { object: object.map(Cow::into_owned), old: old.map(Cow::into_owned), request };
+        let (known, conditions, policy) =
+            (self.conditions.clone(), conditions.to_vec(), hook.failure_policy());
+        let hold = move |cancelled: &AtomicBool| known.hold(&conditions, policy, &inputs, cancelled);
+        match Box::pin(offload(hold)).await {
             Ok(hold) => Ok(hold.then_some(form)),
             Err(ConditionError::Authorizer) => {
                 Err(ApiError::not_implemented(&ConditionError::Authorizer.to_string()))

@@ -191,7 +191,7 @@ async fn settle(server: &Server, shared: &Shared<Definitions>, name: &str, objec
     }
     let established = crd::condition_is_true(&definition, "Established")
         && crd::condition_is_true(&definition, "NamesAccepted");
-    let kinds = if established { kinds(&definition, object.revision, server) } else { Vec::new() };
+    let kinds = if established { kinds(&definition, object.revision, server).await } else { Vec::new() };
     server.registry.serve(name, kinds);
     !deleting || clean_up(server, kind, &definition, &object.key).await
 }

@@ -4,15 +4,14 @@
 //! Go's parsers (`net`, `net/mail`, `net/url`, `time`), which are followed here, their leniency included.
 
 mod duration;
-mod uri;
 
-pub(crate) use duration::{parse_duration, parse_go_duration};
+pub(crate) use duration::parse_duration;
 
 use super::Type;
+use mainstay_cel::go_url::is_request_uri;
 use regex::Regex;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
-use uri::is_request_uri;
 
 /// A string format that is enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,6 @@ mod openapi;
 mod patterns;
 mod prune;
 mod read;
-mod regexes;
 mod structural;
 mod validate;
 mod values;
@@ -29,6 +28,7 @@ mod values;
 mod tests;
 
 // The facade: what the rest of the server uses of custom kinds' schemas.
+pub(crate) use cel::EXPRESSION_COST_MAX;
 pub(crate) use coerce::{Malformed, fit};
 pub(crate) use defaults::{
     TooManyDefaults, apply_defaults, apply_defaults_to_applied, apply_defaults_within,
@@ -38,9 +38,17 @@ pub(crate) use patterns::Compiled;
 pub(crate) use prune::prune;
 pub(crate) use read::read;
 pub(crate) use structural::check_crd_schema;
+
+/// The type and the bounds that rules on a schema see, for the suite that compares rules with Kubernetes; none if
+/// they see nothing of it.
+#[doc(hidden)]
+pub fn declare_schema(schema: &Value) -> Option<(mainstay_cel::Type, mainstay_cel::estimate::Bounds)> {
+    cel::declare(&read(schema), false)
+}
 pub(crate) use validate::{Verdict, validate, validate_status};
 
 use crate::builtin::tables;
+use mainstay_cel::go_regex as regexes;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -79,6 +87,11 @@ impl CompiledSchema {
     /// The schema by which ownership of fields is tracked, to hold on to.
     pub(crate) fn owned(&self) -> &SchemaRef {
         &self.owned
+    }
+
+    /// Whether objects are checked by rules, whose evaluation can take long.
+    pub(crate) const fn has_rules(&self) -> bool {
+        self.rules.is_some()
     }
 
     fn rules(&self) -> Option<&cel::Rules> {

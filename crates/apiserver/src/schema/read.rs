@@ -168,6 +168,6 @@ fn number(map: &Map<String, Value>, name: &str) -> Option<f64> {
     map.get(name).and_then(Value::as_f64)
 }
 
-fn count(map: &Map<String, Value>, name: &str) -> Option<u64> {
+pub(super) fn count(map: &Map<String, Value>, name: &str) -> Option<u64> {
     map.get(name).and_then(Value::as_u64)
 }

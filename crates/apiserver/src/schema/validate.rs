@@ -7,6 +7,7 @@ use super::values::check_values;
 use super::{CompiledSchema, Schema};
 use crate::field::{FieldError, Path, Problem};
 use serde_json::Value;
+use std::sync::atomic::AtomicBool;
 
 /// What validation found.
 #[derive(Debug, Default)]
@@ -21,12 +22,14 @@ pub(crate) struct Verdict {
 ///
 /// Parts that are as they were before are not complained about, so that objects stored under an older
 /// schema can still be written. The object must have been pruned and defaulted.
-/// `more` are complaints that others have about values; they stand after the schema's own.
+/// `more` are complaints that others have about values; they stand after the schema's own. When `cancelled`
+/// becomes true, the verdict says nothing about rules.
 pub(crate) fn validate(
     new: &Value,
     old: Option<&Value>,
     schema: &CompiledSchema,
     more: Vec<FieldError>,
+    cancelled: &AtomicBool,
 ) -> Verdict {
     let root: &Schema = schema;
     let old_root = old.map(|value| Old { value, schema: root });
@@ -34,7 +37,7 @@ pub(crate) fn validate(
     errors.extend(more);
     errors.extend(check_embedded(new, root, &Path::ROOT));
     errors.extend(new_list_errors(new, old, root));
-    finish(new, old, schema, errors)
+    finish(new, old, schema, errors, cancelled)
 }
 
 /// Checks a write to the status subresource; `new` and `old` are whole objects, `more` is as for [`validate`].
@@ -43,6 +46,7 @@ pub(crate) fn validate_status(
     old: &Value,
     schema: &CompiledSchema,
     more: Vec<FieldError>,
+    cancelled: &AtomicBool,
 ) -> Verdict {
     let root: &Schema = schema;
     let mut errors = Vec::new();
@@ -52,7 +56,7 @@ pub(crate) fn validate_status(
     }
     errors.extend(more);
     errors.extend(new_list_errors(new, Some(old), root));
-    finish(new, Some(old), schema, errors)
+    finish(new, Some(old), schema, errors, cancelled)
 }
 
 /// Repeated items are forgiven if the old object had some anywhere.
@@ -64,7 +68,13 @@ fn new_list_errors(new: &Value, old: Option<&Value>, schema: &Schema) -> Vec<Fie
     }
 }
 
-fn finish(new: &Value, old: Option<&Value>, schema: &CompiledSchema, mut errors: Vec<FieldError>) -> Verdict {
+fn finish(
+    new: &Value,
+    old: Option<&Value>,
+    schema: &CompiledSchema,
+    mut errors: Vec<FieldError>,
+    cancelled: &AtomicBool,
+) -> Verdict {
     let mut warnings = Vec::new();
     if let Some(rules) = schema.rules() {
         if errors.iter().any(hinders_rules) {
@@ -75,7 +85,7 @@ fn finish(new: &Value, old: Option<&Value>, schema: &CompiledSchema, mut errors:
                  existing errors to complete validation",
             ));
         } else {
-            errors.extend(rules.check(new, old, schema, &Path::ROOT, &mut warnings));
+            errors.extend(rules.check(new, old, schema, &Path::ROOT, &mut warnings, cancelled));
         }
     }
     Verdict { errors, warnings }

@@ -109,7 +109,7 @@ async fn store_new(
     object: &mut Value,
 ) -> Result<Option<Written>, ApiError> {
     let kind = &*call.kind;
-    strategy::check_create(kind, object, call, server.leniency)?;
+    strategy::check_create(kind, object, call, server.leniency).await?;
     if let Some(builtin) = kind.builtin() {
         for warning in (builtin.rules.warnings)(object, None) {
             call.warn(warning);

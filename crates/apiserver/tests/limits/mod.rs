@@ -3,6 +3,7 @@
 mod bodies;
 mod objects;
 mod patches;
+mod rules;
 
 use std::time::Duration;
 

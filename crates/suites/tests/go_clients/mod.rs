@@ -13,6 +13,8 @@ use mainstay_testkit::process::dies_with_us;
 use mainstay_testkit::{Cluster, for_each_cluster};
 use tokio::process::Command;
 
+use crate::go_program;
+
 /// A run takes seconds. Each of its steps has its own bound.
 const PATIENCE: Duration = Duration::from_mins(5);
 
@@ -20,7 +22,7 @@ const PATIENCE: Duration = Duration::from_mins(5);
 async fn operators_in_go_find_what_they_know() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("clients");
-    if let Err(why) = build(&program).await {
+    if let Err(why) = go_program::build("clients", &program).await {
         return report_missing("clients written in Go", &why);
     }
     let expected = expect_test::expect_file!["./expected.txt"];
@@ -29,13 +31,6 @@ async fn operators_in_go_find_what_they_know() {
         expected.assert_eq(&output);
     })
     .await;
-}
-
-async fn build(program: &Path) -> Result<(), String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hack/kubernetes/clients/build.sh");
-    let output = Command::from(dies_with_us(script)).arg(program).output().await;
-    let output = output.map_err(|error| error.to_string())?;
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
 /// What the program prints on a cluster; when it fails, what it says of that too.

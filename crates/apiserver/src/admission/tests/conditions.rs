@@ -5,6 +5,7 @@ use super::super::{Operation, Served};
 use super::{config_map, create_config_map};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
 
 fn evaluate(expressions: &[&str], policy: FailurePolicy) -> Result<bool, ConditionError> {
     let attributes = create_config_map();
@@ -12,9 +13,9 @@ fn evaluate(expressions: &[&str], policy: FailurePolicy) -> Result<bool, Conditi
     let form = Served { resource: attributes.resource, kind: attributes.kind };
     let request = request_variable(&attributes, form).unwrap();
     let object = config_map();
-    let inputs = Inputs { object: Some(&object), old: None, request: &request };
+    let inputs = Inputs { object: Some(object), old: None, request };
     let conditions: Vec<Value> = expressions.iter().map(|e| json!({"name": "c", "expression": e})).collect();
-    Conditions::default().hold(&conditions, policy, inputs)
+    Conditions::default().hold(&conditions, policy, &inputs, &AtomicBool::new(false))
 }
 
 #[test]

@@ -3,21 +3,26 @@
 use crate::builtin::rules::json::text_at;
 use crate::builtin::rules::objects::crd;
 use crate::kind::{Custom, Kind, Names, Nature, Scale, Subresource};
+use crate::offload::offload;
 use crate::schema::CompiledSchema;
 use crate::server::Server;
 use crate::store::{CollectionId, Revision};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 /// The kinds that a definition's versions make.
-pub(super) fn kinds(definition: &Value, revision: Revision, server: &Server) -> Vec<Kind> {
+pub(super) async fn kinds(definition: &Value, revision: Revision, server: &Server) -> Vec<Kind> {
     let versions =
         definition.pointer("/spec/versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut compiled = Compiled { definition, revision, server, done: HashMap::new() };
-    versions.iter().map(|version| kind(&mut compiled, version)).collect()
+    for version in versions {
+        compiled.compile(version).await;
+    }
+    versions.iter().map(|version| kind(&compiled, version)).collect()
 }
 
 /// The schemas of one CRD's versions, each compiled once.
@@ -30,12 +35,9 @@ struct Compiled<'a> {
 }
 
 impl<'a> Compiled<'a> {
-    /// The schema of a version, taken from the kind that is served if that has the same.
-    fn schema(&mut self, version: &'a Value, open_api: &Value) -> (Arc<CompiledSchema>, Revision) {
-        let name = text_at(version, "/name");
-        if let Some(done) = self.done.get(name) {
-            return done.clone();
-        }
+    /// Compiles the schema of a version, unless the kind that is served has the same.
+    async fn compile(&mut self, version: &'a Value) {
+        let (name, open_api) = (text_at(version, "/name"), open_api(version));
         let group = text_at(self.definition, "/spec/group");
         let plural = text_at(self.definition, "/status/acceptedNames/plural");
         let before = self.server.registry.find(group, name, plural);
@@ -44,16 +46,30 @@ impl<'a> Compiled<'a> {
             .as_ref()
             .and_then(|kind| kind.custom())
             .filter(|custom| custom.open_api == *open_api && custom.uid == uid);
-        let done = match same {
-            Some(custom) => (custom.schema.clone(), custom.since),
-            None => (Arc::new(CompiledSchema::read(open_api)), self.revision),
+        let done = if let Some(custom) = same {
+            (custom.schema.clone(), custom.since)
+        } else {
+            let open_api = open_api.into_owned();
+            (Arc::new(offload(move |_| CompiledSchema::read(&open_api)).await), self.revision)
         };
-        self.done.insert(name, done.clone());
-        done
+        self.done.insert(name, done);
+    }
+
+    /// The schema of a version, and since when it is served.
+    fn schema(&self, version: &Value) -> Option<&(Arc<CompiledSchema>, Revision)> {
+        self.done.get(text_at(version, "/name"))
     }
 }
 
-fn kind<'a>(compiled: &mut Compiled<'a>, version: &'a Value) -> Kind {
+/// The schema that a version brings, or that of any object.
+fn open_api(version: &Value) -> Cow<'_, Value> {
+    match version.pointer("/schema/openAPIV3Schema") {
+        Some(schema) => Cow::Borrowed(schema),
+        None => Cow::Owned(json!({"type": "object"})),
+    }
+}
+
+fn kind(compiled: &Compiled<'_>, version: &Value) -> Kind {
     let definition = compiled.definition;
     let accepted =
         |field: &str| definition["status"]["acceptedNames"][field].as_str().unwrap_or_default().to_owned();
@@ -71,9 +87,12 @@ fn kind<'a>(compiled: &mut Compiled<'a>, version: &'a Value) -> Kind {
         short_names: list("shortNames"),
         categories: list("categories"),
     };
-    let open_api =
-        version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or_else(|| json!({"type": "object"}));
-    let (schema, since) = compiled.schema(version, &open_api);
+    let open_api = open_api(version).into_owned();
+    // Each version has been compiled.
+    let (schema, since) = match compiled.schema(version) {
+        Some(done) => done.clone(),
+        None => (Arc::new(CompiledSchema::read(&open_api)), compiled.revision),
+    };
     let storage_schema = storage_schema(compiled, version);
     let scale = version.pointer("/subresources/scale").map(|scale| Scale {
         spec: text_at(scale, "/specReplicasPath").to_owned(),
@@ -104,14 +123,14 @@ fn kind<'a>(compiled: &mut Compiled<'a>, version: &'a Value) -> Kind {
 }
 
 /// The schema of the version that objects are stored in, unless this is it.
-fn storage_schema(compiled: &mut Compiled<'_>, version: &Value) -> Option<Arc<CompiledSchema>> {
+fn storage_schema(compiled: &Compiled<'_>, version: &Value) -> Option<Arc<CompiledSchema>> {
     if version["storage"] == Value::Bool(true) {
         return None;
     }
     let versions = compiled.definition.pointer("/spec/versions").and_then(Value::as_array)?;
     let storage = versions.iter().find(|v| v["storage"] == Value::Bool(true))?;
-    let schema = storage.pointer("/schema/openAPIV3Schema")?;
-    Some(compiled.schema(storage, schema).0)
+    storage.pointer("/schema/openAPIV3Schema")?;
+    compiled.schema(storage).map(|(schema, _)| schema.clone())
 }
 
 fn selectable(version: &Value) -> Vec<String> {

@@ -1,31 +1,29 @@
 //! Rules made ready to be evaluated.
 
-use super::check::{Checked, Complaint, check};
-use super::types::Type;
-use super::used::Used;
 use crate::schema::Rule;
-use kube_cel::cel::common::ast::{IdedExpr, SourceInfo};
-use kube_cel::cel::parser::{ParseErrors, Parser};
-use std::sync::Arc;
+use mainstay_cel::estimate::{Bounds, estimate};
+use mainstay_cel::{Program, Type, compile};
 
-/// A rule whose expressions are parsed and checked.
+/// A rule whose expressions are compiled.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
     pub(super) source: Rule,
-    pub(super) program: Program,
+    /// None if the rule is blank.
+    pub(super) program: Option<Program>,
     pub(super) message: Option<Program>,
     pub(super) uses_old_self: bool,
+    costs: Costs,
 }
 
-/// A checked expression with what it needs to be evaluated.
-#[derive(Debug)]
-pub(super) struct Program {
-    pub expression: IdedExpr,
-    /// The parts of `self` and `oldSelf` that are looked at; the rest need not be converted.
-    pub used: Used,
-    pub used_old: Used,
-    /// Whether lists must keep the order they have.
-    pub ordered: bool,
+/// What evaluation can cost at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Costs {
+    /// The rule, evaluated once.
+    pub rule: u64,
+    /// Its `messageExpression`, if it has one.
+    pub message: Option<u64>,
+    /// How often values that the rule is about can stand in one object.
+    pub cardinality_max: u64,
 }
 
 /// Why a rule is refused, worded as Kubernetes does.
@@ -49,99 +47,59 @@ impl std::fmt::Display for RuleError {
 }
 
 impl CompiledRule {
-    /// Compiles a rule on values of type `self_type`.
-    pub(super) fn compile(rule: &Rule, self_type: &Type<'_>) -> Result<Self, RuleError> {
+    /// Compiles a rule on values of a schema.
+    pub(super) fn compile(rule: &Rule, (of, bounds): &(Type, Bounds)) -> Result<Self, RuleError> {
+        let self_type = of.clone();
         let old_type =
             if rule.optional_old_self { Type::optional(self_type.clone()) } else { self_type.clone() };
-        let (program, checked) = program(&rule.rule, self_type, &old_type)
-            .map_err(|error| RuleError::Rule(format!("compilation failed: {error}")))?;
-        if !matches!(checked.gives, Type::Bool) {
+        let variables = [("self", self_type), ("oldSelf", old_type)];
+        let mut costs = Costs { cardinality_max: bounds.cardinality_max(), ..Costs::default() };
+        if rule.rule.trim().is_empty() {
+            let source = rule.clone();
+            return Ok(CompiledRule { source, program: None, message: None, uses_old_self: false, costs });
+        }
+        let wrong =
+            |prefix: &str, error: &dyn std::fmt::Display| RuleError::Rule(format!("{prefix}: {error}"));
+        let checked = compile(&rule.rule, &variables).map_err(|error| wrong("compilation failed", &error))?;
+        if *checked.gives() != Type::Bool {
             return Err(RuleError::Rule("cel expression must evaluate to a bool".to_owned()));
         }
-        let message = match &rule.message_expression {
-            None => None,
-            Some(text) => Some(message_program(text, self_type, &old_type)?),
-        };
-        Ok(CompiledRule { source: rule.clone(), program, message, uses_old_self: checked.uses_old_self })
+        let program =
+            Program::new(&checked).map_err(|error| wrong("program instantiation failed", &error))?;
+        costs.rule = estimate(&checked, bounds).max;
+        let mut message = None;
+        if let Some(text) = &rule.message_expression {
+            let (program, cost) = compile_message(text, &variables, bounds)?;
+            costs.message = Some(cost);
+            message = Some(program);
+        }
+        let uses_old_self = program.uses("oldSelf");
+        Ok(CompiledRule { source: rule.clone(), program: Some(program), message, uses_old_self, costs })
     }
 
     /// Whether the rule compares with the value before.
     pub(crate) const fn uses_old_self(&self) -> bool {
         self.uses_old_self
     }
-}
 
-fn message_program(text: &str, self_type: &Type<'_>, old_type: &Type<'_>) -> Result<Program, RuleError> {
-    let (program, checked) = program(text, self_type, old_type)
-        .map_err(|error| RuleError::Message(format!("messageExpression compilation failed: {error}")))?;
-    if matches!(checked.gives, Type::String) {
-        Ok(program)
-    } else {
-        Err(RuleError::Message("messageExpression must evaluate to a string".to_owned()))
+    /// What evaluation can cost at most.
+    pub(crate) const fn costs(&self) -> Costs {
+        self.costs
     }
 }
 
-fn program<'s>(
+fn compile_message(
     text: &str,
-    self_type: &Type<'s>,
-    old_type: &Type<'s>,
-) -> Result<(Program, Checked<'s>), String> {
-    let mut expression = parse(text).map_err(|errors| render_syntax(text, &errors))?;
-    let checked = check(&mut expression, self_type, old_type).map_err(|errors| render(text, errors))?;
-    let used = Used::of("self", &expression);
-    let used_old = Used::of("oldSelf", &expression);
-    Ok((Program { expression, used, used_old, ordered: checked.ordered }, checked))
-}
-
-fn parse(text: &str) -> Result<IdedExpr, ParseErrors> {
-    Parser::new().enable_optional_syntax(true).parse(text)
-}
-
-fn render_syntax(text: &str, errors: &ParseErrors) -> String {
-    let lines: Vec<String> = errors
-        .errors
-        .iter()
-        .map(|error| {
-            let line = usize::try_from(error.pos.0).unwrap_or(1);
-            let column = usize::try_from(error.pos.1).unwrap_or(1);
-            located(text, line, column, &error.msg)
-        })
-        .collect();
-    lines.join("\n")
-}
-
-fn render(text: &str, complaints: Vec<Complaint>) -> String {
-    let source = source_info(text);
-    let mut placed: Vec<(usize, usize, String)> = complaints
-        .into_iter()
-        .map(|complaint| {
-            let (line, column) = position(text, source.as_deref(), complaint.id);
-            (line, column, complaint.text)
-        })
-        .collect();
-    placed.sort();
-    let lines: Vec<String> =
-        placed.iter().map(|(line, column, message)| located(text, *line, *column, message)).collect();
-    lines.join("\n")
-}
-
-fn located(text: &str, line: usize, column: usize, message: &str) -> String {
-    let snippet = text.split('\n').nth(line.saturating_sub(1)).unwrap_or_default();
-    let dots = ".".repeat(column.saturating_sub(1));
-    format!("ERROR: <input>:{line}:{column}: {message}\n | {snippet}\n | {dots}^")
-}
-
-/// Where the parts of an expression stand. The parser tells this only with its errors, so the text is
-/// parsed once more as the first item of a list whose second is wrong: places and ids are shifted by one.
-fn source_info(text: &str) -> Option<Arc<SourceInfo>> {
-    let errors = parse(&format!("[{text}\n,has(0)]")).err()?;
-    errors.errors.into_iter().next()?.source_info
-}
-
-fn position(text: &str, source: Option<&SourceInfo>, id: u64) -> (usize, usize) {
-    let start = source.and_then(|source| source.offset_for(id + 1)).map_or(0, |(start, _)| start);
-    let start = usize::try_from(start).unwrap_or(0).saturating_sub(1);
-    let before: String = text.chars().take(start).collect();
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    variables: &[(&str, Type)],
+    bounds: &Bounds,
+) -> Result<(Program, u64), RuleError> {
+    let wrong = |what: &str, error: &dyn std::fmt::Display| {
+        RuleError::Message(format!("messageExpression {what} failed: {error}"))
+    };
+    let checked = compile(text, variables).map_err(|error| wrong("compilation", &error))?;
+    if *checked.gives() != Type::String {
+        return Err(RuleError::Message("messageExpression must evaluate to a string".to_owned()));
+    }
+    let program = Program::new(&checked).map_err(|error| wrong("instantiation", &error))?;
+    Ok((program, estimate(&checked, bounds).max))
 }

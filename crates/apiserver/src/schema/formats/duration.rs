@@ -10,7 +10,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<i128> {
 }
 
 /// Nanoseconds of a duration as `time.ParseDuration` reads it.
-pub(crate) fn parse_go_duration(text: &str) -> Option<i128> {
+fn parse_go_duration(text: &str) -> Option<i128> {
     let (negative, mut rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),

@@ -7,6 +7,7 @@ use crate::schema::prune::{is_meta, prune_value_of};
 use crate::schema::values::check_values;
 use crate::schema::{Schema, coerce};
 use serde_json::Value;
+use std::sync::atomic::AtomicBool;
 
 /// Reports defaults that an object with them would be refused for.
 pub(super) fn check(schema: &Schema, at: &Path<'_>) -> Vec<FieldError> {
@@ -60,10 +61,11 @@ fn check_default(
         return;
     }
     let Some(rules) = Rules::compile(schema, resource) else { return };
+    let waiting = AtomicBool::new(false);
     // A default stands for the value before and after, and for a value that was not there before.
-    let mut failed = rules.check(default, Some(default), schema, at, &mut Vec::new());
+    let mut failed = rules.check(default, Some(default), schema, at, &mut Vec::new(), &waiting);
     if failed.is_empty() {
-        failed = rules.check(default, None, schema, at, &mut Vec::new());
+        failed = rules.check(default, None, schema, at, &mut Vec::new(), &waiting);
     }
     errors.append(&mut failed);
 }

@@ -1,26 +1,33 @@
 //! Keywords that Kubernetes forbids, or allows only together with others.
 
+use super::costs::Costs;
 use super::rules::check_rules;
 use super::{Json, object, properties, property};
 use crate::field::{FieldError, Path};
-use crate::schema::read::{array, flag, text};
+use crate::schema::read::{array, count, flag, text};
 use crate::schema::{Additional, Schema};
 use serde_json::Value;
 
-/// Reports wrong use of keywords, then rules that don't compile. Rules are looked at only if the schema
-/// is `sound` otherwise, and only where nothing at or below their place is wrong.
-pub(super) fn check(root: &Json, schema: &Schema, at: &Path<'_>, sound: bool) -> Vec<FieldError> {
-    let mut found = Found::default();
-    let scope = Scope { root: true, ..Scope::default() };
+/// Reports wrong use of keywords, then rules that don't compile or cost too much. Rules are looked at only if
+/// the schema is `sound` otherwise, and only where nothing at or below their place is wrong.
+pub(super) fn check(
+    root: &Json,
+    schema: &Schema,
+    at: &Path<'_>,
+    sound: bool,
+    costs: &mut Costs,
+) -> Vec<FieldError> {
+    let mut found = Found { errors: Vec::new(), rule_errors: Vec::new(), costs };
+    let scope = Scope { root: true, cardinality: Some(1), ..Scope::default() };
     found.node(root, sound.then_some(schema), &scope, at);
     found.errors.extend(found.rule_errors);
     found.errors
 }
 
-#[derive(Default)]
-struct Found {
+struct Found<'c> {
     errors: Vec<FieldError>,
     rule_errors: Vec<FieldError>,
+    costs: &'c mut Costs,
 }
 
 /// What is true of a node because of where it stands.
@@ -33,15 +40,29 @@ struct Scope {
     no_defaults: Option<String>,
     /// The list whose items cannot be told apart between two versions of an object.
     uncorrelated: Option<String>,
+    /// How many values of the node an object can have; none if nothing limits it.
+    cardinality: Option<u64>,
 }
 
-impl Found {
+/// How many values each child of a node has for one value of the node; none if nothing limits it.
+fn elements_max(map: &Json) -> Option<u64> {
+    match text(map, "type") {
+        Some("object") if map.get("additionalProperties").is_some_and(|values| !values.is_null()) => {
+            count(map, "maxProperties")
+        }
+        Some("array") => count(map, "maxItems"),
+        _ => Some(1),
+    }
+}
+
+impl Found<'_> {
     fn node(&mut self, map: &Json, schema: Option<&Schema>, scope: &Scope, at: &Path<'_>) {
         let before = self.errors.len();
         self.forbidden(map, scope, at);
-        let inner = Scope { root: false, ..scope.clone() };
+        let cardinality = scope.cardinality.zip(elements_max(map)).map(|(of, each)| of.saturating_mul(each));
+        let inner = Scope { root: false, cardinality, ..scope.clone() };
         self.additional(map, schema, &inner, at);
-        self.properties(map, schema, scope, at);
+        self.properties(map, schema, scope, cardinality, at);
         if let Some(not) = object(map, "not") {
             self.node(not, None, &inner, &at.field("not"));
         }
@@ -66,7 +87,7 @@ impl Found {
         let mut rules = check_rules(map, schema, resource, scope.uncorrelated.as_deref(), at);
         self.errors.append(&mut rules.wrong);
         if self.errors.len() == before {
-            self.rule_errors.extend(rules.compile());
+            self.rule_errors.extend(rules.compile(scope.cardinality, self.costs));
         }
     }
 
@@ -130,11 +151,18 @@ impl Found {
         self.node(values, schema, &scope, &at.field("additionalProperties"));
     }
 
-    fn properties(&mut self, map: &Json, schema: Option<&Schema>, scope: &Scope, at: &Path<'_>) {
+    fn properties(
+        &mut self,
+        map: &Json,
+        schema: Option<&Schema>,
+        scope: &Scope,
+        cardinality: Option<u64>,
+        at: &Path<'_>,
+    ) {
         let resource = scope.root || flag(map, "x-kubernetes-embedded-resource");
         let at = at.field("properties");
         for (name, property) in properties(map) {
-            let mut inner = Scope { root: false, ..scope.clone() };
+            let mut inner = Scope { root: false, cardinality, ..scope.clone() };
             if resource && crate::schema::prune::is_meta(name) {
                 inner.in_metadata = true;
                 if scope.root {

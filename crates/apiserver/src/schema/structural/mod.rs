@@ -2,9 +2,10 @@
 //!
 //! A schema must be *structural*: its shape is said once, outside of `allOf` and the like, so that pruning
 //! and defaulting know what every field is. On top of that Kubernetes forbids keywords it does not
-//! implement, and wants defaults and rules that hold. All of it is reported with Kubernetes' paths and
-//! words, with one exception: the cost of rules is not estimated.
+//! implement, and wants defaults and rules that hold and do not cost too much. All of it is reported with
+//! Kubernetes' paths and words.
 
+mod costs;
 mod defaults;
 mod invariants;
 mod keywords;
@@ -12,6 +13,7 @@ mod rules;
 
 use super::read::{MAX_DEPTH, flag, read, text};
 use crate::field::{FieldError, Path};
+use costs::Costs;
 use serde_json::{Map, Value};
 
 type Json = Map<String, Value>;
@@ -19,8 +21,8 @@ type Json = Map<String, Value>;
 /// Reports what is wrong with a version's `openAPIV3Schema`, which stands at `at`
 /// (`spec.validation.openAPIV3Schema` if all versions have the same schema, as Kubernetes names it, else
 /// `spec.versions[i].schema.openAPIV3Schema`). `status` says whether that version has the status
-/// subresource.
-pub(crate) fn check_crd_schema(json: &Value, at: &Path<'_>, status: bool) -> Vec<FieldError> {
+/// subresource, `accepted` whether the same schema was accepted before.
+pub(crate) fn check_crd_schema(json: &Value, at: &Path<'_>, status: bool, accepted: bool) -> Vec<FieldError> {
     let Value::Object(root) = json else {
         return vec![FieldError::invalid(at, json, "must be an object")];
     };
@@ -46,11 +48,13 @@ pub(crate) fn check_crd_schema(json: &Value, at: &Path<'_>, status: bool) -> Vec
         }
         errors.extend(structural);
     }
-    errors.extend(keywords::check(root, &schema, at, sound));
+    let mut costs = Costs::new(accepted);
+    errors.extend(keywords::check(root, &schema, at, sound, &mut costs));
     if let (true, Some(keyword)) = (errors.is_empty(), unsupported) {
         let detail = format!("OpenAPIV3Schema '{keyword}' is not supported");
         errors.push(FieldError::invalid(at, &Value::String(String::new()), detail));
     }
+    errors.extend(costs.finish(at));
     errors
 }
 

@@ -1,6 +1,7 @@
 //! `x-kubernetes-validations` of one schema node.
 
 use super::Json;
+use super::costs::Costs;
 use crate::field::{FieldError, Path, Problem};
 use crate::gotext::go_json;
 use crate::schema::cel::{RuleError, compile_rules, valid_field_path};
@@ -79,8 +80,9 @@ fn check_form(rule: &Json, node: &Json, at: &Path<'_>, wrong: &mut Vec<FieldErro
 }
 
 impl Checked<'_> {
-    /// Compiles the rules and reports those that don't.
-    pub(super) fn compile(&self) -> Vec<FieldError> {
+    /// Compiles the rules and reports those that don't, and those that cost too much. An object can have
+    /// `cardinality` values that the rules are about.
+    pub(super) fn compile(&self, cardinality: Option<u64>, costs: &mut Costs) -> Vec<FieldError> {
         let (Some(schema), false) = (self.schema, self.rules.is_empty()) else { return Vec::new() };
         let list = self.at.field("x-kubernetes-validations");
         let parsed: &[Rule] = schema.checks.as_ref().map_or(&[], |checks| &checks.rules);
@@ -105,7 +107,17 @@ impl Checked<'_> {
                 }
                 Err(RuleError::Rule(detail)) => errors.push(failure("rule", detail)),
                 Err(RuleError::Message(detail)) => errors.push(failure("messageExpression", detail)),
-                Ok(rule) => self.check_old_self(raw, rule.uses_old_self(), &at, &mut errors),
+                Ok(rule) => {
+                    let highest = rule.costs();
+                    let often = cardinality.unwrap_or(highest.cardinality_max);
+                    let cost = highest.rule.saturating_mul(often);
+                    errors.extend(costs.add("estimated rule cost", cost, &at.field("rule")));
+                    if let Some(cost) = highest.message {
+                        let what = "estimated messageExpression cost";
+                        errors.extend(costs.add(what, cost, &at.field("messageExpression")));
+                    }
+                    self.check_old_self(raw, rule.uses_old_self(), &at, &mut errors);
+                }
             }
         }
         errors

@@ -33,15 +33,39 @@ pub(in crate::builtin::rules::objects) static RULES: Rules = Rules {
     prepare_create,
     prepare_update,
     prepare_status,
-    validate: |object, errors| validate_with(object, None, &check_schema, errors),
-    validate_update: |new, old, errors| validate_with(new, Some(old), &check_schema, errors),
+    validate: |object, errors| {
+        validate_with(
+            object,
+            None,
+            &|schema, at, status, errors| check_schema(schema, None, at, status, errors),
+            errors,
+        );
+    },
+    validate_update: |new, old, errors| {
+        validate_with(
+            new,
+            Some(old),
+            &|schema, at, status, errors| check_schema(schema, Some(old), at, status, errors),
+            errors,
+        );
+    },
     validate_status,
     warnings: formats::warnings,
     name: dns1123_subdomain,
 };
 
-fn check_schema(schema: &Value, at: &Path<'_>, status: bool, errors: &mut Vec<FieldError>) {
-    errors.extend(crate::schema::check_crd_schema(schema, at, status));
+/// A rule of a schema that `old` has already is not refused for its cost: limits may have been others when it was made.
+fn check_schema(
+    schema: &Value,
+    old: Option<&Value>,
+    at: &Path<'_>,
+    status: bool,
+    errors: &mut Vec<FieldError>,
+) {
+    let has = |old: &Value| {
+        list(&old["spec"], "versions").iter().any(|version| version["schema"]["openAPIV3Schema"] == *schema)
+    };
+    errors.extend(crate::schema::check_crd_schema(schema, at, status, old.is_some_and(has)));
 }
 
 /// Which parts of the versions are the same in all of them.

@@ -6,7 +6,7 @@
 use regex::{Regex, RegexBuilder};
 
 /// Compiles a pattern with the meaning it has in Go; the error is worded as Go words it.
-pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
+pub fn compile(pattern: &str) -> Result<Regex, String> {
     compile_within(pattern, BYTES_MAX).map_err(|error| match error {
         TooLarge::Pattern => "error parsing regexp: expression too large".to_owned(),
         TooLarge::Not(why) => why,
@@ -21,13 +21,15 @@ const CACHE_BYTES_MAX: usize = 256 << 10;
 
 /// Why a pattern was not compiled: there was no room for it, or something else is wrong.
 #[derive(Debug)]
-pub(super) enum TooLarge {
+pub enum TooLarge {
+    /// The compiled pattern would exceed the limit.
     Pattern,
+    /// The pattern is wrong; the reason in Go's words.
     Not(String),
 }
 
 /// The same, for a pattern that takes up no more than this.
-pub(super) fn compile_within(pattern: &str, bytes_max: usize) -> Result<Regex, TooLarge> {
+pub fn compile_within(pattern: &str, bytes_max: usize) -> Result<Regex, TooLarge> {
     if let Some(error) = refused_by_go(pattern) {
         return Err(TooLarge::Not(error));
     }
@@ -46,10 +48,64 @@ fn refused_by_go(pattern: &str) -> Option<String> {
             return Some(format!("error parsing regexp: invalid or unsupported Perl syntax: `{shown}`"));
         }
     }
+    if let Some(error) = repeated_too_often(pattern) {
+        return Some(error);
+    }
     ["(?x", "(?u", "(?R"]
         .iter()
         .find(|flag| pattern.contains(**flag))
         .map(|flag| format!("error parsing regexp: invalid or unsupported Perl syntax: `{flag}`"))
+}
+
+/// The highest count of a repetition.
+const REPEAT_MAX: u32 = 1000;
+
+/// Counts above the limit, and repetitions of repetitions.
+fn repeated_too_often(pattern: &str) -> Option<String> {
+    let mut rest = pattern;
+    let mut in_set = false;
+    // Where the repetition before starts, if nothing stands between.
+    let mut before: Option<&str> = None;
+    while let Some(c) = rest.chars().next() {
+        let mut length = c.len_utf8();
+        let mut repeats = false;
+        match c {
+            '\\' => length += rest[1..].chars().next().map_or(0, char::len_utf8),
+            '[' => in_set = true,
+            ']' => in_set = false,
+            '*' | '+' | '?' if !in_set => repeats = true,
+            '{' if !in_set && starts_repetition(rest) => {
+                length = rest.find('}').map_or(rest.len(), |end| end + 1);
+                let counts = &rest[1..length - 1];
+                let high = |count: &str| {
+                    !count.is_empty() && count.parse().map_or(true, |count: u32| count > REPEAT_MAX)
+                };
+                if counts.split(',').any(high) {
+                    return Some(format!("error parsing regexp: invalid repeat count: `{{{counts}}}`"));
+                }
+                repeats = true;
+            }
+            _ => {}
+        }
+        let behind = &rest[length..];
+        if let (true, Some(start)) = (repeats, before) {
+            let operators = &start[..start.len() - behind.len()];
+            return Some(format!("error parsing regexp: invalid nested repetition operator: `{operators}`"));
+        }
+        before = repeats.then_some(rest);
+        rest = behind;
+        if repeats && let Some(lazy) = rest.strip_prefix('?') {
+            rest = lazy;
+        }
+        // A group may start with a question mark.
+        if c == '('
+            && !in_set
+            && let Some(flags) = rest.strip_prefix('?')
+        {
+            rest = flags;
+        }
+    }
+    None
 }
 
 /// Go's words for the commonest mistakes.
@@ -93,6 +149,10 @@ fn translate(pattern: &str) -> String {
                     out.push_str(&regex::escape(literal));
                     used += literal.len() + if rest[2 + literal.len()..].is_empty() { 0 } else { 2 };
                 } else {
+                    // The name of a class stands in braces.
+                    if matches!(escaped, Some('p' | 'P')) && rest[2..].starts_with('{') {
+                        used = rest.find('}').map_or(rest.len(), |end| end + 1);
+                    }
                     push_escape(&mut out, escaped, &rest[..used]);
                 }
             }
