@@ -43,7 +43,14 @@ impl Stand {
     fn end(&self, code: i32) {
         for observed in self.seen.lock().unwrap().values_mut() {
             if let Observed::Running { attempt, since, .. } = *observed {
-                *observed = Observed::Exited { attempt, code, since, until: Timestamp::now(), message: None };
+                *observed = Observed::Exited {
+                    attempt,
+                    code,
+                    since,
+                    until: Timestamp::now(),
+                    message: None,
+                    by_node: false,
+                };
             }
         }
     }

@@ -64,13 +64,14 @@ pub(crate) fn queue(mut requests: Vec<BackfillRequest>) -> Vec<BackfillRequest> 
 struct Told {
     status: BackfillRequestStatus,
     ready: State,
-    reason: &'static str,
+    reason: String,
     message: String,
 }
 
 impl Told {
-    fn waiting(reason: &'static str, message: String) -> Self {
-        Self { status: BackfillRequestStatus::default(), ready: State::False, reason, message }
+    fn waiting(reason: &str, message: String) -> Self {
+        let status = BackfillRequestStatus::default();
+        Self { status, ready: State::False, reason: reason.to_owned(), message }
     }
 }
 
@@ -111,9 +112,9 @@ fn tell(asked: &BackfillRequest, stream: &StreamStatus, queue: &[BackfillRequest
         let (ready, reason) = match over.phase {
             BackfillPhase::Completed => (State::True, "Completed"),
             BackfillPhase::Cancelled => (State::False, "Cancelled"),
-            _ => (State::False, "Failed"),
+            _ => (State::False, over.reason.as_deref().unwrap_or("Failed")),
         };
-        return Told { status, ready, reason, message: over.message.clone() };
+        return Told { status, ready, reason: reason.to_owned(), message: over.message.clone() };
     }
     let run = stream.run.as_ref().filter(|run| match &run.purpose {
         Purpose::Backfill { request, .. } => request.as_deref() == Some(uid.as_str()),
@@ -130,7 +131,7 @@ fn tell(asked: &BackfillRequest, stream: &StreamStatus, queue: &[BackfillRequest
         return Told {
             status,
             ready: State::False,
-            reason: "Running",
+            reason: "Running".to_owned(),
             message: format!("the Job {} runs", run.job),
         };
     }
@@ -145,7 +146,7 @@ fn tell(asked: &BackfillRequest, stream: &StreamStatus, queue: &[BackfillRequest
         started_at: known.started_at,
         ..BackfillRequestStatus::default()
     };
-    Told { status, ready: State::False, reason: "Queued", message }
+    Told { status, ready: State::False, reason: "Queued".to_owned(), message }
 }
 
 fn respond(request: &SyncRequest, known: &BackfillRequestStatus, told: Told) -> Result<SyncResponse, Error> {
@@ -156,15 +157,16 @@ fn respond(request: &SyncRequest, known: &BackfillRequestStatus, told: Told) -> 
         .iter()
         .find(|condition| condition.type_ == "Ready")
         .map(|known| known.reason.clone());
-    conditions.set("Ready", ready, reason, &message, Some(request.generation()), request.now())?;
+    conditions.set("Ready", ready, &reason, &message, Some(request.generation()), request.now())?;
     status.conditions = conditions.into();
+    let is_bad =
+        status.phase == BackfillPhase::Failed || matches!(reason.as_str(), "ClassMissing" | "StreamMissing");
     let response = SyncResponse::from_status(status)?;
-    if was.as_deref() == Some(reason) {
+    if was.as_deref() == Some(reason.as_str()) {
         return Ok(response);
     }
-    let is_bad = matches!(reason, "Failed" | "ClassMissing" | "StreamMissing");
     let event = if is_bad { Event::warning } else { Event::normal };
-    Ok(response.with_event(event(reason, &message)))
+    Ok(response.with_event(event(&reason, &message)))
 }
 
 /// What is over stays as it is, until its time has come.

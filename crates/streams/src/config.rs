@@ -171,12 +171,14 @@ impl Default for StartRateConfig {
 #[derive(Debug, Clone, PartialEq, Config)]
 #[config(spec = RolloutSpec, rename_all = "camelCase")]
 pub struct RolloutConfig {
-    /// So many streams may be without a running Job on account of a changed template or Secret.
+    /// The number of streams that may be stopped, or restarted and not ready, on account of a changed template or Secret.
     pub max_unavailable: u32,
+    /// The seconds that the pods of a restarted stream must be ready before another takes its turn.
+    pub min_ready_seconds: u32,
 }
 
 impl Default for RolloutConfig {
     fn default() -> Self {
-        Self { max_unavailable: 10 }
+        Self { max_unavailable: 10, min_ready_seconds: 10 }
     }
 }

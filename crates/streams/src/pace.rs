@@ -1,12 +1,16 @@
 //! How fast the streams of a class are started, and how many are restarted at once.
 //!
+//! A stream that is restarted for a changed template or Secret has a seat until its new run has been ready for a while. Streams whose new run
+//! fails keep theirs, so a roll-out that harms streams ends by itself when all seats are taken by them. Who has a seat is in the streams'
+//! statuses: an operator that starts gives none away before it has seen all streams.
+//!
 //! Both are lines of streams that wait. A stream that asks again keeps its place; one that does not come back loses it a minute after the
 //! time that it was told, so that a stream that is deleted or suspended meanwhile holds up nobody for long.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
@@ -30,8 +34,44 @@ pub struct Pace {
 #[derive(Debug, Default)]
 struct State {
     starts: Starts,
-    seats: BTreeSet<String>,
+    /// By the uid of the stream.
+    seats: BTreeMap<String, Seated>,
     waiting: Line,
+    sight: Sight,
+}
+
+/// A stream that has a seat.
+#[derive(Debug, Default)]
+struct Seated {
+    /// Its name, once it has said so.
+    name: String,
+    /// Its new run fails.
+    is_failing: bool,
+}
+
+/// Whether all streams have been seen, so that all who have a seat are known.
+#[derive(Debug, Default)]
+struct Sight {
+    is_complete: bool,
+    seen: HashSet<String>,
+    /// The number of streams that there are.
+    expected: Option<usize>,
+    /// When somebody asked first. After a minute it is taken for complete: of some streams another instance may take care.
+    asked_at: Option<Timestamp>,
+}
+
+impl Sight {
+    fn look(&mut self) {
+        if self.expected.is_some_and(|expected| self.seen.len() >= expected) {
+            (self.is_complete, self.seen) = (true, HashSet::new());
+        }
+    }
+
+    fn is_complete(&mut self, now: Timestamp) -> bool {
+        let asked_at = *self.asked_at.get_or_insert(now);
+        self.is_complete |= now.duration_since(asked_at) > PATIENCE;
+        self.is_complete
+    }
 }
 
 impl Pace {
@@ -48,22 +88,60 @@ impl Pace {
         self.state().starts.granted.remove(uid);
     }
 
+    /// A stream was seen, and has [said](Self::hold) if it has a seat.
+    pub fn saw(&self, uid: &str) {
+        let sight = &mut self.state().sight;
+        if !sight.is_complete {
+            sight.seen.insert(uid.to_owned());
+            sight.look();
+        }
+    }
+
+    /// There are this many streams.
+    pub fn expect(&self, streams: usize) {
+        let sight = &mut self.state().sight;
+        sight.expected = Some(streams);
+        sight.look();
+    }
+
     /// Whether a stream may be stopped now to be made anew: whether it gets one of so many seats. It keeps the seat until it
     /// [has settled](Self::settled) or [is gone](Self::gone).
     pub fn rollout(&self, uid: &str, now: Timestamp, max: u32) -> Permit {
         let mut state = self.state();
-        if state.seats.contains(uid) {
+        if state.seats.contains_key(uid) {
             return Permit::Granted;
         }
         let again = later(now, SEAT_WAIT);
         let before = state.waiting.enter(uid, now, again);
         let free = usize::try_from(max).unwrap_or(usize::MAX).saturating_sub(state.seats.len());
-        if before >= free {
+        if !state.sight.is_complete(now) {
             return Permit::At(again);
         }
+        if before >= free {
+            let is_halted = free == 0 && state.seats.values().all(|seated| seated.is_failing);
+            return if is_halted { Permit::Halted(again) } else { Permit::At(again) };
+        }
         state.waiting.leave(uid);
-        state.seats.insert(uid.to_owned());
+        state.seats.insert(uid.to_owned(), Seated::default());
         Permit::Granted
+    }
+
+    /// A stream says that it has a seat, be it from before this process.
+    pub fn hold(&self, uid: &str, name: &str, is_failing: bool) {
+        let mut state = self.state();
+        state.waiting.leave(uid);
+        state.seats.insert(uid.to_owned(), Seated { name: name.to_owned(), is_failing });
+    }
+
+    /// The names of the streams whose new runs fail, if these have all of so many seats while others wait.
+    pub fn halted_by(&self, max: u32) -> Option<Vec<String>> {
+        let state = self.state();
+        let is_full = state.seats.len() >= usize::try_from(max).unwrap_or(usize::MAX);
+        let is_halted =
+            is_full && !state.waiting.is_empty() && state.seats.values().all(|seated| seated.is_failing);
+        let mut names: Vec<String> = state.seats.values().map(|seated| seated.name.clone()).collect();
+        names.sort_unstable();
+        is_halted.then_some(names)
     }
 
     /// The stream runs as it shall, or cannot, or shall not: its seat is free.
@@ -73,12 +151,18 @@ impl Pace {
         state.waiting.leave(uid);
     }
 
-    /// The stream is gone, with all that it has and waits for.
-    pub fn gone(&self, uid: &str) {
-        self.settled(uid);
+    /// The stream does not start anything for now.
+    pub fn rests(&self, uid: &str) {
         let mut state = self.state();
         state.starts.granted.remove(uid);
         state.starts.waiting.leave(uid);
+    }
+
+    /// The stream is gone, with all that it has and waits for.
+    pub fn gone(&self, uid: &str) {
+        self.settled(uid);
+        self.rests(uid);
+        self.state().sight.seen.remove(uid);
     }
 
     /// Each change below is whole before anything could panic, so what a thread left that did is as good as ever.
@@ -151,6 +235,10 @@ impl Line {
         });
         self.due.insert(place, (uid.to_owned(), due));
         self.due.range(..place).count()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.places.is_empty()
     }
 
     fn leave(&mut self, uid: &str) {

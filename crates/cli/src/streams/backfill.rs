@@ -8,6 +8,7 @@ use futures::StreamExt as _;
 use jiff::SignedDuration;
 use kube::api::{PostParams, WatchEvent, WatchParams};
 use kube::{Api, ResourceExt as _};
+use mainstay_streams::job::check_payload;
 use mainstay_streams::kinds::{BackfillPhase, BackfillRange, BackfillRequest, BackfillRequestSpec};
 use serde_json::Value;
 use std::process::ExitCode;
@@ -63,8 +64,10 @@ fn patience(text: &str) -> Result<Duration, String> {
 pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
     let cluster = options.place.connection.open().await?;
     let stream = find::one(&cluster, &options.place, &options.name).await?;
+    let asked = request(options, &stream);
+    check(&asked, &stream)?;
     let requests: Api<BackfillRequest> = Api::namespaced(cluster.client.clone(), stream.stream().namespace());
-    let made = requests.create(&PostParams::default(), &request(options, &stream)).await;
+    let made = requests.create(&PostParams::default(), &asked).await;
     let made = made.map_err(|error| {
         let doing = format!("request a backfill of {} {}", stream.class.kind.kind(), stream.key());
         cluster.failed(&doing, error).unchanged("the stream")
@@ -87,6 +90,16 @@ pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
         "it has not ended yet, and goes on\nnext: kubectl get backfillrequest {name} -n {namespace}\n"
     ));
     Ok(ExitCode::from(1))
+}
+
+/// The operator would refuse it as well, but only after it was created.
+fn check(asked: &BackfillRequest, stream: &Found) -> Result<(), Failure> {
+    check_payload("", &asked.spec).map_err(|problem| {
+        let doing = format!("cannot request a backfill of {} {}", stream.class.kind.kind(), stream.key());
+        Failure::new(anyhow::anyhow!("--payload, --from and --to: {}", problem.message))
+            .context(doing)
+            .unchanged("the stream")
+    })
 }
 
 fn request(options: &Options, stream: &Found) -> BackfillRequest {
@@ -206,6 +219,18 @@ mod tests {
         );
         let plain = request(&parse(&["orders"]).unwrap(), &found("feeds", json!({})));
         assert_eq!(plain.spec.range, None);
+    }
+
+    #[test]
+    fn what_is_too_long_for_its_program_is_not_requested() {
+        let check = |bytes: usize| {
+            let payload = format!("\"{}\"", "x".repeat(bytes));
+            let stream = found("feeds", json!({}));
+            check(&request(&parse(&["orders", "--payload", &payload]).unwrap(), &stream), &stream)
+        };
+        assert!(check(1024).is_ok());
+        let told = format!("{:?}", check(130 * 1024).unwrap_err());
+        assert!(told.contains("is 133122 bytes long as JSON"), "{told}");
     }
 
     #[test]

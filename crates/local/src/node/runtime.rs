@@ -49,6 +49,8 @@ pub enum Observed {
         until: Timestamp,
         /// Why, if it was not its own doing: a liveness probe that failed.
         message: Option<String>,
+        /// It ended because the node did: the node was shut down, or was killed while it ran.
+        by_node: bool,
     },
 }
 

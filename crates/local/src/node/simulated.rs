@@ -92,7 +92,7 @@ pub(super) fn observe(pod: &Pod, rules: &Rules, now: Timestamp) -> Seen {
             .unwrap_or_else(|_| Course::default_of(pod, container, is_init));
         let (end, code) = course.end(attempt, since, stop.as_ref(), now);
         let observed = if let Some(until) = end.filter(|end| left(*end, now).is_none()) {
-            Observed::Exited { attempt, code, since, until: until.min(now), message: None }
+            Observed::Exited { attempt, code, since, until: until.min(now), message: None, by_node: false }
         } else {
             let ready_at = course.ready_at(since, now);
             let ready = ready_at.is_some_and(|at| left(at, now).is_none());

@@ -31,6 +31,11 @@ pub(crate) use claim::kind_of;
 /// How often the streams are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
 
+/// The condition of a class whose streams wait to be restarted while those that were restarted fail.
+const ROLLOUT_HALTED: &str = "RolloutHalted";
+/// The most streams that it names.
+const NAMES_MAX: usize = 10;
+
 /// The controller of classes.
 pub(crate) fn controller(shared: &Arc<Shared>) -> Controller {
     // Kinds of streams are known only when there are classes; what streams need besides is always the same.
@@ -56,12 +61,22 @@ fn sync(request: &SyncRequest, shared: &Arc<Shared>) -> Result<SyncResponse, Err
     let known = class.status.clone().unwrap_or_default();
     let is_settled =
         known.phase == ClassPhase::Ready && known.observed_generation == Some(request.generation());
+    let pace = shared.pace(&class.name_any());
+    if let Some(Registered { state: RegisteredState::Ready | RegisteredState::Stale(_), parents, .. }) =
+        registered
+    {
+        pace.expect(*parents);
+    }
+    let halted = pace.halted_by(config.rollout.max_unavailable).filter(|_| runs);
     let mut response = match registered.map(|registered| &registered.state) {
         // The controller is on its way, as it is whenever the operator starts: what was true before is the best that is known.
         None | Some(RegisteredState::Starting) if runs && is_settled => {
             SyncResponse::from_status(&request.parent_json()["status"])?
         }
-        _ => tell(request, &known, &claim, judge(&config, &claim, registered), shared)?,
+        _ => {
+            let news = (judge(&config, &claim, registered), halted.as_deref());
+            tell(request, &known, &claim, news, shared)?
+        }
     };
     if !runs && claim.unclaimed.is_good() {
         shared.metrics.forget_kind(&claim.kind);
@@ -81,7 +96,7 @@ fn tell(
     request: &SyncRequest,
     known: &StreamClassStatus,
     claim: &Claim,
-    judged: Judged,
+    (judged, halted): (Judged, Option<&[String]>),
     shared: &Shared,
 ) -> Result<SyncResponse, Error> {
     shared.metrics.counted(&claim.kind, &judged.streams);
@@ -94,6 +109,16 @@ fn tell(
     ]) {
         conditions.set(type_, finding.state, finding.reason, &finding.message, generation, now)?;
     }
+    let halts = halted.map(halt).filter(|_| !conditions.is_true(ROLLOUT_HALTED));
+    match halted {
+        Some(names) => {
+            let message = halt(names);
+            conditions.set(ROLLOUT_HALTED, State::True, "NewRunsFail", &message, generation, now)?;
+        }
+        None => {
+            conditions.remove(ROLLOUT_HALTED);
+        }
+    }
     let was_ready = known.conditions.iter().find(|condition| condition.type_ == "Ready");
     let is_news = was_ready.is_none_or(|known| known.reason != judged.ready.reason);
     let response = SyncResponse::from_status(StreamClassStatus {
@@ -102,7 +127,21 @@ fn tell(
         streams: judged.streams,
         conditions: conditions.into(),
     })?;
+    let response = match halts {
+        Some(message) => response.with_event(Event::warning(ROLLOUT_HALTED, &message)),
+        None => response,
+    };
     Ok(if is_news { response.with_event(news(judged.phase, &judged.ready)) } else { response })
+}
+
+/// Why no more streams are restarted for a changed template or Secret.
+fn halt(failing: &[String]) -> String {
+    let some = failing.iter().take(NAMES_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let rest = failing.len().saturating_sub(NAMES_MAX);
+    let rest = if rest == 0 { String::new() } else { format!(" and {rest} more") };
+    format!(
+        "streams that were restarted for a changed template or Secret fail: {some}{rest}; the others run on as they are until these are ready or suspended"
+    )
 }
 
 fn news(phase: ClassPhase, ready: &Finding) -> Event {

@@ -10,11 +10,17 @@ use crate::wish::{Problem, Stream};
 pub const SPEC_TOO_LARGE: &str = "SpecTooLarge";
 /// What a request wants to be passed on is too long for the environment.
 pub const PAYLOAD_TOO_LARGE: &str = "PayloadTooLarge";
+/// The Job would be larger than a server stores.
+pub const JOB_TOO_LARGE: &str = "JobTooLarge";
 
 /// Linux takes 128 KiB for one variable, its name included.
 const ENV_BYTES_MAX: usize = 120 * 1024;
 /// A `ConfigMap` takes 1 MiB.
 const FILE_BYTES_MAX: usize = 1024 * 1024;
+/// etcd takes 1.5 MiB. The rest is for what the server adds: defaults, status, managed fields.
+const OBJECT_BYTES_MAX: usize = 1408 * 1024;
+/// What a field takes besides its name and its value, at most.
+const FIELD_BYTES: usize = 8;
 const FOLDER: &str = "/var/run/mainstay/stream";
 /// The file's name, and the key in the `ConfigMap`.
 pub(super) const FILE: &str = "spec.json";
@@ -52,12 +58,8 @@ impl Context {
         ];
         if let Purpose::Backfill { id, .. } = &run.purpose {
             env.push((BACKFILL_ID, id.clone()));
-            if let Some(text) = request.and_then(passed_on) {
-                if text.len() > ENV_BYTES_MAX {
-                    let path = format!("BackfillRequest {id}: spec.payload");
-                    return Err(too_large(PAYLOAD_TOO_LARGE, path, text.len(), ENV_BYTES_MAX));
-                }
-                env.push((OVERRIDE, text));
+            if let Some(request) = request {
+                env.extend(check_payload(id, request)?.map(|text| (OVERRIDE, text)));
             }
         }
         let spec = canonical(&stream.program_spec());
@@ -141,6 +143,40 @@ fn passed_on(request: &BackfillRequestSpec) -> Option<String> {
     };
     fields.insert("range".to_owned(), json!(range));
     Some(canonical(&Value::Object(fields)))
+}
+
+/// What a request passes on to the program, unless that is too long for the environment.
+pub(super) fn check_payload(name: &str, request: &BackfillRequestSpec) -> Result<Option<String>, Problem> {
+    let text = passed_on(request);
+    match &text {
+        Some(text) if text.len() > ENV_BYTES_MAX => {
+            let path = format!("BackfillRequest {name}: spec.payload");
+            Err(too_large(PAYLOAD_TOO_LARGE, path, text.len(), ENV_BYTES_MAX))
+        }
+        _ => Ok(text),
+    }
+}
+
+/// Whether a server stores an object of this size. All containers have the environment, so many containers make it large.
+pub(super) fn check_size(object: &Value) -> Result<(), Problem> {
+    let bytes = stored_bytes(object);
+    if bytes <= OBJECT_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "with the environment of all containers the Job takes {bytes} bytes, must not take more than {OBJECT_BYTES_MAX}"
+    );
+    Err(Problem { reason: JOB_TOO_LARGE, path: "spec".to_owned(), message })
+}
+
+/// About what an object takes in etcd, where nothing is escaped as it is in JSON.
+fn stored_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => FIELD_BYTES,
+        Value::String(text) => text.len() + FIELD_BYTES,
+        Value::Array(items) => items.iter().map(stored_bytes).sum::<usize>() + FIELD_BYTES,
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + stored_bytes(value)).sum(),
+    }
 }
 
 fn too_large(reason: &'static str, path: String, bytes: usize, most: usize) -> Problem {

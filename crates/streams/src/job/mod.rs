@@ -8,21 +8,29 @@
 //! The same stream, template and run make the same objects, to the byte. There are no owner references in them: the framework adds these.
 
 mod context;
+mod health;
 mod name;
 mod read;
 pub mod template;
 #[cfg(test)]
 mod tests;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-pub use context::{PAYLOAD_TOO_LARGE, SPEC_TOO_LARGE};
+pub use context::{JOB_TOO_LARGE, PAYLOAD_TOO_LARGE, SPEC_TOO_LARGE};
 pub use name::{run_name, spec_name};
-pub use read::{JOB_NAME, has_failed, is_left_behind, read_job, read_schedule};
+pub use read::{JOB_NAME, has_failed, is_left_behind, needs_pods, read_job, read_schedule};
 
-use crate::kinds::{ActiveRun, BackfillRequestSpec, Purpose, StreamingJobTemplate, labels};
+use crate::kinds::{ActiveRun, BackfillRequestSpec, Hashes, Purpose, StreamingJobTemplate, labels};
 use crate::wish::{Problem, Stream};
 use context::Context;
+
+/// What Jobs are made with now. From 1 on, pods that are evicted, preempted, or end with their node do not count as failed, and a schedule
+/// keeps more of its Jobs.
+pub(crate) const LAYOUT: u32 = 1;
+/// The most completed and the most failed Jobs that a schedule keeps: their outcomes are recorded even if nobody was there to see them end.
+const SLOTS_KEPT: u32 = 10;
 
 /// The objects of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,21 +64,22 @@ pub fn job(
         if !template_annotations.is_empty() {
             of_jobs["annotations"] = Value::Object(template_annotations);
         }
-        json!({
-            "apiVersion": "batch/v1",
-            "kind": "CronJob",
-            "metadata": metadata,
-            "spec": {
-                "schedule": stream.schedule()?.unwrap_or_default(),
-                "concurrencyPolicy": "Forbid",
-                "suspend": false,
-                "jobTemplate": {"metadata": of_jobs, "spec": spec},
-            },
-        })
+        let mut schedule = json!({
+            "schedule": stream.schedule()?.unwrap_or_default(),
+            "concurrencyPolicy": "Forbid",
+            "suspend": false,
+            "jobTemplate": {"metadata": of_jobs, "spec": spec},
+        });
+        if run.layout >= 1 {
+            schedule["successfulJobsHistoryLimit"] = json!(SLOTS_KEPT);
+            schedule["failedJobsHistoryLimit"] = json!(SLOTS_KEPT);
+        }
+        json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": schedule})
     } else {
         metadata["finalizers"] = json!([labels::OUTCOME]);
         json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
     };
+    context::check_size(&object)?;
     let spec_in_file = context.file.is_some();
     let file = context.file.map(|text| {
         json!({
@@ -81,6 +90,38 @@ pub fn job(
         })
     });
     Ok(Made { children: file.into_iter().chain([object]).collect(), spec_in_file })
+}
+
+/// Finds what is wrong with what a request of this name passes on to the program.
+pub fn check_payload(name: &str, request: &BackfillRequestSpec) -> Result<(), Problem> {
+    context::check_payload(name, request).map(drop)
+}
+
+/// Finds why no Job can be made for a request although one could be made without it. What is wrong with the stream or the template is
+/// no fault of the request.
+pub fn check_request(
+    stream: &Stream<'_>,
+    template: &StreamingJobTemplate,
+    name: &str,
+    request: &BackfillRequestSpec,
+) -> Result<(), Problem> {
+    check_payload(name, request)?;
+    let purpose = Purpose::Backfill { request: None, id: name.to_owned(), reload: None };
+    let run = ActiveRun {
+        number: 0,
+        purpose,
+        made_from: Hashes::default(),
+        attempt: 0,
+        job: String::new(),
+        started_at: Timestamp::UNIX_EPOCH,
+        layout: LAYOUT,
+    };
+    match job(stream, template, &run, Some(request)) {
+        Err(problem) if job(stream, template, &run, None).is_ok() => {
+            Err(Problem { path: format!("BackfillRequest {name}: spec.payload"), ..problem })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The spec of the Job, or of those that a schedule makes.
@@ -105,11 +146,22 @@ fn job_spec(
     if policy.is_null() {
         *policy = json!("Never");
     }
+    let ends_with_its_container = *policy == "Never";
     context.give_to(&mut pod, &spec_name(&run.job));
+    if run.layout >= 1 && ends_with_its_container && spec.get("podFailurePolicy").is_none_or(Value::is_null) {
+        spec.insert("podFailurePolicy".to_owned(), ignore_disruptions());
+    }
     pod_template.insert("metadata".to_owned(), Value::Object(metadata));
     pod_template.insert("spec".to_owned(), Value::Object(pod));
     spec.insert("template".to_owned(), Value::Object(pod_template));
     Value::Object(spec)
+}
+
+/// Pods that are evicted, preempted, or end with their node are replaced and do not count as failed. Only Jobs whose pods end with their
+/// container can have this.
+fn ignore_disruptions() -> Value {
+    let condition = json!({"type": "DisruptionTarget", "status": "True"});
+    json!({"rules": [{"action": "Ignore", "onPodConditions": [condition]}]})
 }
 
 /// Says what the server would fill in, of what can be changed in a Job that is there: what nobody has said is nobody's, and a change of

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use serde_json::Value;
 
+use super::health::health;
 use crate::kinds::{ActiveRun, labels};
 use crate::lifecycle::{JobState, LiveJob, LiveSchedule};
 
@@ -12,6 +13,11 @@ use crate::lifecycle::{JobState, LiveJob, LiveSchedule};
 pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// The finalizer of a pod that its Job has not counted yet.
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
+
+/// Reasons of pods that failed for no fault of their own.
+const DISRUPTIONS: [&str; 5] = ["Evicted", "Preempting", "Terminated", "NodeShutdown", "NodeLost"];
+/// The failed pods that a Job allows, if it does not say.
+const BACKOFF_LIMIT: u64 = 6;
 
 /// Reads a Job. The pods may be those of other Jobs as well.
 pub fn read_job(job: &Value, pods: &[Value]) -> LiveJob {
@@ -22,6 +28,7 @@ pub fn read_job(job: &Value, pods: &[Value]) -> LiveJob {
         state: state(job, pods),
         is_deleting: is_deleting(job),
         is_held: finalizers.into_iter().flatten().any(|finalizer| finalizer == labels::OUTCOME),
+        health: health(job, &pods.iter().filter(|pod| is_of(pod, job)).collect::<Vec<_>>()),
     }
 }
 
@@ -44,6 +51,15 @@ pub fn read_schedule(cron_job: &Value, jobs: &[Value], pods: &[Value]) -> LiveSc
 /// Whether a Job has failed for good: then its pods can tell more.
 pub fn has_failed(job: &Value) -> bool {
     matches!(state(job, &[]), JobState::Failed { .. })
+}
+
+/// Whether the pods of a Job can tell more than the Job: it has failed, or runs and no pod is ready.
+pub fn needs_pods(job: &Value) -> bool {
+    match state(job, &[]) {
+        JobState::Running => !super::health::is_ready(job) && !is_deleting(job),
+        JobState::Completed { .. } => false,
+        JobState::Failed { .. } => true,
+    }
 }
 
 /// Whether a pod's Job is gone without it. `has_job` tells whether there is a Job of a name.
@@ -101,9 +117,26 @@ fn state(job: &Value, pods: &[Value]) -> JobState {
             reason: Some(text(&failed["reason"]))
                 .filter(|reason| !reason.is_empty())
                 .unwrap_or("Failed".into()),
+            is_disrupted: failed["reason"] == "BackoffLimitExceeded"
+                && is_disrupted(job, pods.iter().filter(|pod| is_of(pod, job))),
         };
     }
     JobState::Running
+}
+
+/// Whether a Job would not have failed but for pods that were evicted, preempted, or ended with their node. Most Jobs have a policy by which
+/// these do not count; those of other restart policies cannot, and those of older operators do not.
+fn is_disrupted<'a>(job: &Value, pods: impl Iterator<Item = &'a Value>) -> bool {
+    let failed = pods.filter(|pod| pod["status"]["phase"] == "Failed");
+    let (disrupted, own): (Vec<&Value>, Vec<&Value>) = failed.partition(|pod| {
+        let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+        let is_said = conditions
+            .into_iter()
+            .any(|condition| condition["type"] == "DisruptionTarget" && condition["status"] == "True");
+        is_said || pod["status"]["reason"].as_str().is_some_and(|reason| DISRUPTIONS.contains(&reason))
+    });
+    let limit = job["spec"]["backoffLimit"].as_u64().unwrap_or(BACKOFF_LIMIT);
+    !disrupted.is_empty() && u64::try_from(own.len()).is_ok_and(|own| own <= limit)
 }
 
 fn began_at(job: &Value) -> Timestamp {

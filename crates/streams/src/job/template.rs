@@ -10,8 +10,11 @@ use crate::wish::Problem;
 /// A template is there, and no Job can be made from it.
 pub const TEMPLATE_INVALID: &str = "TemplateInvalid";
 const POD: &str = "spec.template.spec";
+/// The restart policies that a Job's pods can have. Without one, they get the first.
+const RESTART_POLICIES: [&str; 2] = ["Never", "OnFailure"];
 
-/// Finds what is wrong with a template: fields of another type than a Job's, and no containers. The server finds the rest.
+/// Finds what is wrong with a template: fields of another type than a Job's, no containers, and a restart policy that no Job can have. The
+/// server finds the rest.
 pub fn check(template: &StreamingJobTemplate) -> Result<(), Problem> {
     let problem = |field: &str, message: String| Problem {
         reason: TEMPLATE_INVALID,
@@ -27,6 +30,10 @@ pub fn check(template: &StreamingJobTemplate) -> Result<(), Problem> {
     let pod = job.spec.and_then(|job| job.template.spec).unwrap_or_default();
     if pod.containers.is_empty() {
         return Err(problem(&format!(".{POD}.containers"), "is empty, must have at least one".to_owned()));
+    }
+    if let Some(policy) = pod.restart_policy.as_deref().filter(|policy| !RESTART_POLICIES.contains(policy)) {
+        let message = format!("is {policy:?}, must be {}", RESTART_POLICIES.join(" or "));
+        return Err(problem(&format!(".{POD}.restartPolicy"), message));
     }
     let lists =
         [("containers", Some(pod.containers.as_slice())), ("initContainers", pod.init_containers.as_deref())];

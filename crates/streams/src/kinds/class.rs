@@ -129,9 +129,13 @@ pub struct StartRateSpec {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutSpec {
-    /// So many streams may be without a running Job on that account; 10 unless given.
+    /// The number of streams that may be stopped, or restarted and not ready, on that account; 10 unless given. While that many fail, no
+    /// other is restarted.
     #[schemars(range(min = 1))]
     pub max_unavailable: Option<u32>,
+    /// The seconds that the pods of a restarted stream must be ready before another takes its turn; 10 unless given.
+    #[schemars(range(min = 0, max = 86400))]
+    pub min_ready_seconds: Option<u32>,
 }
 
 /// How a class stands.
@@ -146,7 +150,7 @@ pub struct StreamClassStatus {
     pub phase: ClassPhase,
     /// Its streams.
     pub streams: StreamCounts,
-    /// `Defined`, `Unclaimed`, `PathsFit`, `Permitted`, `Watched`, `Ready`.
+    /// `Defined`, `Unclaimed`, `PathsFit`, `Permitted`, `Watched`, `Ready`; `RolloutHalted` while a roll-out is halted.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(default)]
     pub conditions: Vec<Condition>,

@@ -15,7 +15,8 @@ pub use class::{
 use schemars::Schema;
 use serde_json::{Value, json};
 pub use status::{
-    ActiveRun, BackfillOutcome, BegunBackfill, Hashes, Outcome, PastRun, Phase, Purpose, StreamStatus,
+    ActiveRun, BackfillOutcome, BegunBackfill, Hashes, Outcome, PastRun, Phase, Purpose, Rollout,
+    StreamStatus,
 };
 pub use template::{StreamingJobTemplate, StreamingJobTemplateSpec};
 

@@ -37,6 +37,10 @@ pub struct StreamStatus {
     /// What the run was made from that ended in a crash loop. The loop is over when it is not what the next one would be made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crashed: Option<Hashes>,
+    /// The stream takes part in a roll-out of a changed template or Secret: its run is stopped for it, or its new one has not been ready
+    /// for long enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
     /// The stream has been backfilled at its beginning, or needed not be.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub initialised: bool,
@@ -63,6 +67,11 @@ pub struct StreamStatus {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(layout: &u32) -> bool {
+    *layout == 0
 }
 
 /// How a stream stands, in a word.
@@ -206,6 +215,10 @@ pub struct ActiveRun {
     pub job: String,
     /// When it was decided on.
     pub started_at: Timestamp,
+    /// Which additions of the operator the Job has. An older Job is compared with what it was made as, so a new version of the operator
+    /// does not replace it.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub layout: u32,
 }
 
 /// A run that is over.
@@ -242,6 +255,17 @@ pub enum Outcome {
     Stopped,
 }
 
+/// How far the roll-out to a stream is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Rollout {
+    /// The number of the run that is stopped for it.
+    pub stopped: u64,
+    /// Since when its new run is ready. Absent while it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_since: Option<Timestamp>,
+}
+
 /// A request whose backfill has begun and is not over.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -273,4 +297,7 @@ pub struct BackfillOutcome {
     pub ended_at: Timestamp,
     /// Why, for people.
     pub message: String,
+    /// Why, in a word, if no Job could be made for it: `PayloadTooLarge`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

@@ -2,7 +2,8 @@
 
 use super::facts::{Facts, Wanted};
 use super::{Decision, Desired, Permit, record};
-use crate::kinds::{ActiveRun, Phase, Purpose};
+use crate::job::LAYOUT;
+use crate::kinds::{ActiveRun, Phase, Purpose, Rollout};
 
 pub(super) fn phase_of(purpose: &Purpose) -> Phase {
     match purpose {
@@ -56,6 +57,9 @@ pub(super) fn record_slots(facts: &Facts<'_>, decision: &mut Decision) {
     written_first(facts, decision);
     let failed = decision.happened.last().map(|happened| happened.note.clone());
     decision.message = failed.unwrap_or_else(|| format!("{} scheduled Jobs have ended", slots.len()));
+    if decision.status.crashed.is_some() {
+        decision.status.phase = Some(Phase::CrashLoopDetected);
+    }
 }
 
 /// What is recorded is in the status before anything can go, and is looked at again once it is.
@@ -71,6 +75,7 @@ fn written_first(facts: &Facts<'_>, decision: &mut Decision) {
 pub(super) fn suspend(facts: &Facts<'_>, decision: &mut Decision) {
     let status = &mut decision.status;
     (status.crashed, status.failures, status.next_attempt) = (None, 0, None);
+    status.rollout = None;
     say(decision, Phase::Suspended, facts.suspended_by());
 }
 
@@ -98,6 +103,8 @@ pub(super) fn run_on_despite_problem(facts: &Facts<'_>, decision: &mut Decision)
 pub(super) fn fail(facts: &Facts<'_>, decision: &mut Decision) {
     let Some(problem) = facts.problem() else { return };
     decision.problem = Some(problem.clone());
+    // Its class goes on without it.
+    decision.status.rollout = None;
     say(decision, Phase::Failed, problem.to_string());
 }
 
@@ -113,12 +120,29 @@ pub(super) fn stay_crashed(facts: &Facts<'_>, decision: &mut Decision) {
 }
 
 pub(super) fn wait_for_rollout(facts: &Facts<'_>, decision: &mut Decision) {
-    let (Some(run), Permit::At(at)) = (facts.run(), facts.rollout()) else { return };
+    let Some(run) = facts.run() else { return };
+    let (at, message) = match facts.rollout() {
+        Permit::Granted => return,
+        Permit::At(at) => (
+            at,
+            "A template or a Secret has changed: it waits for its turn to be restarted, and runs on meanwhile",
+        ),
+        Permit::Halted(at) => (
+            at,
+            "A template or a Secret has changed, and streams that were restarted for it fail: the roll-out is halted, and it runs on as it is",
+        ),
+    };
     decision.desired = Desired::AsIs(run.job.clone());
     decision.wake_at = Some(at);
-    let message =
-        "A template or a Secret has changed: it waits for its turn to be restarted, and runs on meanwhile";
     say(decision, phase_of(&run.purpose), message);
+}
+
+/// That the stream takes part is in the status before its run is stopped: another operator goes on from there.
+pub(super) fn roll_out(facts: &Facts<'_>, decision: &mut Decision) {
+    let Some(run) = facts.run() else { return };
+    decision.status.rollout = Some(Rollout { stopped: run.number, ready_since: None });
+    decision.status_first = true;
+    stop(decision, "A template or a Secret has changed: the run is stopped");
 }
 
 pub(super) fn run_on(facts: &Facts<'_>, decision: &mut Decision) {
@@ -126,6 +150,8 @@ pub(super) fn run_on(facts: &Facts<'_>, decision: &mut Decision) {
     let on = facts.on.schedule.filter(|schedule| schedule.name == run.job);
     decision.let_go.extend(on.into_iter().flat_map(|on| &on.ended).map(|(name, ..)| name.clone()));
     decision.desired = Desired::Run(run.clone());
+    // It was to be stopped for a change that was undone before.
+    decision.status.rollout.take_if(|rollout| rollout.stopped >= run.number);
     let what = match &run.purpose {
         Purpose::Stream => "Job",
         Purpose::Schedule => "CronJob",
@@ -159,7 +185,7 @@ pub(super) fn wait_for_attempt(facts: &Facts<'_>, decision: &mut Decision) {
 }
 
 pub(super) fn wait_for_start(facts: &Facts<'_>, decision: &mut Decision) {
-    if let Permit::At(at) = facts.start() {
+    if let Permit::At(at) | Permit::Halted(at) = facts.start() {
         decision.wake_at = Some(at);
     }
     say(decision, Phase::Pending, "Its class starts no more Jobs for now: it waits for its turn");
@@ -179,13 +205,15 @@ pub(super) fn start_backfill(facts: &Facts<'_>, decision: &mut Decision) {
     start(facts, decision, Purpose::Backfill { request, id, reload }, attempt.saturating_add(1));
 }
 
-/// The status is left without the run: it comes in once the Job is there.
+/// The status is left without the run and says `Pending`: both come in once the Job is there. The server may refuse it.
 pub(super) fn start(facts: &Facts<'_>, decision: &mut Decision, purpose: Purpose, attempt: u32) {
     // A rule before has seen to it that there are some.
     let Ok(made_from) = facts.hashes(purpose.is_backfill()) else { return };
     let number = facts.status.runs_started.saturating_add(1);
     let job = (facts.on.names)(&purpose, number);
-    say(decision, phase_of(&purpose), format!("{} {job} is started", purpose.kind()));
+    say(decision, Phase::Pending, format!("{} {job} is started", purpose.kind()));
     let (made_from, started_at) = (made_from.clone(), facts.on.now);
-    decision.desired = Desired::Run(ActiveRun { number, purpose, made_from, attempt, job, started_at });
+    let layout = LAYOUT;
+    decision.desired =
+        Desired::Run(ActiveRun { number, purpose, made_from, attempt, job, started_at, layout });
 }

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::rules::RULES;
-use super::{Decision, Desired, Happened, Situation};
+use super::{Decision, Desired, Happened, Health, Seat, Situation};
 use crate::kinds::{Phase, Purpose};
 
 /// Decides what becomes of a stream. Asks nothing but what the situation's [`Asks`](super::Asks) answers, and each question once at most.
@@ -19,6 +19,8 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
         let_go: facts.spent().map(|job| job.name.clone()).collect(),
         left_behind: Vec::new(),
         problem: None,
+        unready: None,
+        seat: Seat::None,
         wake_at: None,
         happened: Vec::new(),
     };
@@ -30,10 +32,37 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     if decision.desired == Desired::Nothing && situation.jobs.is_empty() && situation.schedule.is_none() {
         decision.left_behind = facts.left_behind();
     }
+    decision.unready = unready(situation, &decision.desired);
+    decision.seat = seat(&facts, &decision);
+    if let Some(at) = facts.settles_at(&decision.status) {
+        decision.wake_at = Some(decision.wake_at.map_or(at, |known| known.min(at)));
+    }
     let run = decision.status.run.as_ref();
     decision.status.configuration_hash = run.map(|run| run.made_from.short());
     tell(&facts, &mut decision);
     decision
+}
+
+/// Why the Job that stays is of no use yet.
+fn unready(on: &Situation<'_>, desired: &Desired) -> Option<String> {
+    let name = match desired {
+        Desired::Nothing => return None,
+        Desired::AsIs(name) | Desired::Run(crate::kinds::ActiveRun { job: name, .. }) => name,
+    };
+    match &on.jobs.iter().find(|job| job.name == *name)?.health {
+        Health::Ready => None,
+        Health::NotYet { why, .. } if why.is_empty() => Some(format!("The pods of Job {name} are not ready")),
+        Health::NotYet { why, .. } => Some(format!("The pods of Job {name} are not ready: {why}")),
+    }
+}
+
+fn seat(facts: &Facts<'_>, decision: &Decision) -> Seat {
+    let status = &decision.status;
+    if status.rollout.is_some() {
+        let is_failing = status.crashed.is_some() || status.failures > 0 || facts.is_stuck();
+        return Seat::Held { is_failing };
+    }
+    if decision.rule == "RolloutWaits" { Seat::Waits } else { Seat::None }
 }
 
 /// Adds what can be seen from the change of the status alone.

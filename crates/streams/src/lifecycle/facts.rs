@@ -2,9 +2,9 @@
 
 use std::cell::OnceCell;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use super::{JobState, LingeringPod, LiveJob, LiveSchedule, Permit, Request, Situation, tidy};
+use super::{Health, JobState, LingeringPod, LiveJob, LiveSchedule, Permit, Request, Situation, tidy};
 use crate::config::InitialBackfill;
 use crate::kinds::{ActiveRun, Hashes, Purpose, StreamStatus};
 use crate::wish::{Mode, Problem, Wish};
@@ -27,6 +27,8 @@ pub(super) struct Live<'a> {
     pub(super) name: &'a str,
     /// None: nobody can tell what it was made as.
     pub(super) run: Option<&'a ActiveRun>,
+    /// None: it is a `CronJob`, which has no pods.
+    pub(super) health: Option<&'a Health>,
 }
 
 /// A backfill that comes before the stream itself.
@@ -81,6 +83,16 @@ impl<'a> Facts<'a> {
             [Live { run, .. }] => run,
             _ => None,
         }
+    }
+
+    /// What runs will not be ready without somebody's help.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.live.iter().any(|live| matches!(live.health, Some(Health::NotYet { is_stuck: true, .. })))
+    }
+
+    /// The time at which the run has been ready for long enough to end the stream's part in a roll-out.
+    pub(super) fn settles_at(&self, status: &StreamStatus) -> Option<Timestamp> {
+        settles_at(self.on, status.rollout.as_ref()?.ready_since?)
     }
 
     /// The oldest Job that has ended and whose outcome is not in the status.
@@ -239,6 +251,12 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// The time at which a run that has been ready since a time has been so for long enough.
+pub(super) fn settles_at(on: &Situation<'_>, ready_since: Timestamp) -> Option<Timestamp> {
+    let least = SignedDuration::from_secs(on.class.rollout.min_ready_seconds.into());
+    ready_since.checked_add(least).ok()
+}
+
 /// A value of the reload annotation that no backfill was made for.
 pub(super) fn unseen_reload<'a>(wish: &'a Wish, status: &StreamStatus) -> Option<&'a str> {
     wish.reload.as_deref().filter(|value| status.reloaded.as_deref() != Some(value))
@@ -252,10 +270,14 @@ pub(super) fn is_open(on: &Situation<'_>, status: &StreamStatus, uid: &str) -> b
 
 fn live<'a>(on: &'a Situation<'a>) -> Vec<Live<'a>> {
     let jobs = on.jobs.iter().filter(|job| job.state == JobState::Running && !job.is_deleting);
-    let jobs = jobs.map(|job| Live { name: &job.name, run: run_of(on, job) });
+    let jobs = jobs.map(|job| Live { name: &job.name, run: run_of(on, job), health: Some(&job.health) });
     let schedule = on.schedule.filter(|schedule| !schedule.is_deleting);
-    jobs.chain(schedule.map(|schedule| Live { name: &schedule.name, run: run_of_schedule(on, schedule) }))
-        .collect()
+    let schedule = schedule.map(|schedule| Live {
+        name: &schedule.name,
+        run: run_of_schedule(on, schedule),
+        health: None,
+    });
+    jobs.chain(schedule).collect()
 }
 
 /// What a Job was made as: as it says itself, else as the status knows it by its name.

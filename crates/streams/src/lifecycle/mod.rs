@@ -84,6 +84,8 @@ pub enum Permit {
     Granted,
     /// Not before this time; then it is to be asked again.
     At(Timestamp),
+    /// Not while the streams that went before fail. To be asked again at this time.
+    Halted(Timestamp),
 }
 
 /// A Job of the stream.
@@ -99,6 +101,22 @@ pub struct LiveJob {
     pub is_deleting: bool,
     /// It waits for its outcome to be recorded.
     pub is_held: bool,
+    /// Whether its pods do their work.
+    pub health: Health,
+}
+
+/// Whether the pods of a Job do their work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// One is ready at least.
+    Ready,
+    /// None is ready.
+    NotYet {
+        /// Why, in the words of the node or the scheduler. Empty if there is nothing to say.
+        why: String,
+        /// It will not be ready without somebody's help, as far as can be seen: the image cannot be pulled, no node fits.
+        is_stuck: bool,
+    },
 }
 
 /// How far a Job is.
@@ -119,6 +137,8 @@ pub enum JobState {
         exit_code: Option<i32>,
         /// The Job's own reason: `BackoffLimitExceeded`.
         reason: String,
+        /// It would not have failed but for pods that were evicted, preempted, or ended with their node.
+        is_disrupted: bool,
     },
 }
 
@@ -146,6 +166,8 @@ pub struct Request {
     pub retries: u32,
     /// It is not wanted any more.
     pub is_cancelled: bool,
+    /// Why no Job can be made for it.
+    pub problem: Option<Problem>,
 }
 
 /// What shall be there.
@@ -180,6 +202,10 @@ pub struct Decision {
     pub left_behind: Vec<String>,
     /// Something is wrong with what the user wrote, while an older Job runs on.
     pub problem: Option<Problem>,
+    /// Why the run that stays is of no use yet: its pods are not ready.
+    pub unready: Option<String>,
+    /// What the stream has of its class's roll-out.
+    pub seat: Seat,
     /// To be looked at again then, whatever happens.
     pub wake_at: Option<Timestamp>,
     /// What has happened, for those who read events: to be told when the status is written. Empty if it will not be.
@@ -191,6 +217,20 @@ impl Decision {
     pub fn phase(&self) -> Phase {
         self.status.phase.unwrap_or(Phase::Pending)
     }
+}
+
+/// What a stream has of its class's roll-out of a changed template or Secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seat {
+    /// Nothing: it takes no part in it, or is done.
+    None,
+    /// A place in the line.
+    Waits,
+    /// One of the seats: it is stopped or was restarted, and has not been ready for long enough.
+    Held {
+        /// Its new run has failed, or is stuck.
+        is_failing: bool,
+    },
 }
 
 /// Something that has happened to a stream.

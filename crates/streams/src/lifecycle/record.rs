@@ -22,17 +22,25 @@ impl JobState {
         match self {
             Self::Running => None,
             Self::Completed { at } => Some((Outcome::Completed, *at, None, "Completed")),
-            Self::Failed { at, exit_code, reason } => Some((Outcome::Failed, *at, *exit_code, reason)),
+            Self::Failed { at, exit_code, reason, is_disrupted } => {
+                let reason = if *is_disrupted { DISRUPTED } else { reason };
+                Some((Outcome::Failed, *at, *exit_code, reason))
+            }
         }
     }
 }
 
-/// What the exit code of a failed run means.
+/// Why a run failed that was evicted, preempted, or ended with its node.
+const DISRUPTED: &str = "Disrupted";
+
+/// What the end of a failed run means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
     Retryable,
     Fatal,
     AsksForBackfill,
+    /// It is not the program's fault.
+    Disrupted,
     Counted,
 }
 
@@ -48,14 +56,13 @@ pub(super) fn ended(
     if outcome == Outcome::Completed {
         return vec![completed(status, on, run, at)];
     }
-    let told = exit_code.map_or_else(|| reason.to_owned(), |code| format!("{reason}, exit code {code}"));
+    let told = told(exit_code, reason);
     let is_backfill = run.purpose.is_backfill();
     let event = if is_backfill { "BackfillFailed" } else { "StreamingJobFailed" };
     let mut happened = vec![bad(event, format!("Job {} failed: {told}", run.job))];
-    if failed(status, on, run, at, failure(on.policy(), &run.purpose, exit_code)) {
+    if failed(status, on, run, at, failure(on.policy(), &run.purpose, state)) {
         crash(status, run, at, &told);
-        let then = "no more is started until its spec changes, a restart is asked for, or it is suspended and resumed";
-        happened.push(bad("CrashLoopDetected", format!("Job {} failed: {told}; {then}", run.job)));
+        happened.push(crash_loop(&run.job, &told));
     }
     happened
 }
@@ -86,11 +93,12 @@ pub(super) fn slot(
     status: &mut StreamStatus,
     on: &Situation<'_>,
     (name, started_at, state): &(String, Timestamp, JobState),
-) -> Option<Happened> {
-    let (outcome, ended_at, exit_code, reason) = state.past()?;
+) -> Vec<Happened> {
+    let Some((outcome, ended_at, exit_code, reason)) = state.past() else { return Vec::new() };
     let of_schedule = on.schedule.and_then(|schedule| schedule.run.as_ref()).or(status.run.as_ref());
+    let of_slot = of_schedule.map(|run| ActiveRun { started_at: *started_at, ..run.clone() });
     let past = PastRun {
-        number: of_schedule.map_or(status.runs_started, |run| run.number),
+        number: of_slot.as_ref().map_or(status.runs_started, |run| run.number),
         kind: Purpose::Schedule.kind().to_owned(),
         job: name.clone(),
         started_at: *started_at,
@@ -99,8 +107,31 @@ pub(super) fn slot(
         exit_code,
         reason: reason.to_owned(),
     };
+    let told = told(exit_code, reason);
     push(status, on, past);
-    (outcome == Outcome::Failed).then(|| bad("ScheduleFailed", format!("Job {name} failed: {reason}")))
+    if outcome == Outcome::Completed {
+        status.failures = 0;
+        return Vec::new();
+    }
+    let mut happened = vec![bad("ScheduleFailed", format!("Job {name} failed: {told}"))];
+    let Some(run) = of_slot.filter(|_| status.crashed.is_none()) else { return happened };
+    if failed(status, on, &run, ended_at, failure(on.policy(), &run.purpose, state)) {
+        crash(status, &run, ended_at, &told);
+        happened.push(crash_loop(name, &told));
+    }
+    // The schedule says when the next one is due.
+    status.next_attempt = None;
+    happened
+}
+
+fn told(exit_code: Option<i32>, reason: &str) -> String {
+    exit_code.map_or_else(|| reason.to_owned(), |code| format!("{reason}, exit code {code}"))
+}
+
+fn crash_loop(job: &str, told: &str) -> Happened {
+    let then =
+        "no more is started until its spec changes, a restart is asked for, or it is suspended and resumed";
+    bad("CrashLoopDetected", format!("Job {job} failed: {told}; {then}"))
 }
 
 /// A request is over, unless it was before. That it was completed outweighs that it was cancelled meanwhile.
@@ -110,6 +141,7 @@ pub(super) fn settle(
     phase: BackfillPhase,
     at: Timestamp,
     message: &str,
+    reason: Option<&str>,
 ) {
     let is_known = status.backfills.iter().any(|outcome| outcome.request == uid);
     if is_known && phase != BackfillPhase::Completed {
@@ -126,11 +158,14 @@ pub(super) fn settle(
         started_at: begun.map(|begun| begun.started_at).or(running.map(|run| run.started_at)),
         ended_at: at,
         message: message.to_owned(),
+        reason: reason.map(ToOwned::to_owned),
     });
 }
 
 fn completed(status: &mut StreamStatus, on: &Situation<'_>, run: &ActiveRun, at: Timestamp) -> Happened {
     status.failures = 0;
+    // What completes is as good as ready.
+    status.rollout = None;
     let Purpose::Backfill { request, reload, .. } = &run.purpose else {
         status.next_attempt = later(run.started_at, on.policy().minimum_interval_seconds, on.now);
         return good("StreamRestarting", format!("Job {} completed", run.job));
@@ -138,7 +173,7 @@ fn completed(status: &mut StreamStatus, on: &Situation<'_>, run: &ActiveRun, at:
     status.next_attempt = None;
     if let Some(uid) = request {
         begin(status, run, uid);
-        settle(status, uid, BackfillPhase::Completed, at, &format!("Job {} completed", run.job));
+        settle(status, uid, BackfillPhase::Completed, at, &format!("Job {} completed", run.job), None);
     }
     (status.initialised, status.backfill_asked) = (true, false);
     if reload.is_some() {
@@ -147,7 +182,12 @@ fn completed(status: &mut StreamStatus, on: &Situation<'_>, run: &ActiveRun, at:
     good("BackfillCompleted", format!("Job {} completed", run.job))
 }
 
-fn failure(policy: &RestartConfig, purpose: &Purpose, exit_code: Option<i32>) -> Failure {
+fn failure(policy: &RestartConfig, purpose: &Purpose, state: &JobState) -> Failure {
+    let exit_code = match state {
+        JobState::Failed { is_disrupted: true, .. } => return Failure::Disrupted,
+        JobState::Failed { exit_code, .. } => *exit_code,
+        JobState::Running | JobState::Completed { .. } => None,
+    };
     let codes = &policy.exit_codes;
     let is_in = |list: &[i32]| exit_code.is_some_and(|code| list.contains(&code));
     if is_in(&codes.fatal) {
@@ -186,6 +226,10 @@ fn failed(
             status.next_attempt = later(run.started_at, policy.minimum_interval_seconds, on.now);
             return false;
         }
+        (Failure::Disrupted, _) => {
+            status.next_attempt = later(run.started_at, policy.minimum_interval_seconds, on.now);
+            return false;
+        }
         (Failure::Retryable, _) => (1, 1),
         (Failure::Counted, Some(uid)) => {
             let failed = status.begun.as_mut().map_or(1, |begun| {
@@ -212,7 +256,7 @@ fn crash(status: &mut StreamStatus, run: &ActiveRun, at: Timestamp, told: &str) 
     (status.crashed, status.next_attempt) = (Some(run.made_from.clone()), None);
     let Purpose::Backfill { request, reload, .. } = &run.purpose else { return };
     if let Some(uid) = request {
-        settle(status, uid, BackfillPhase::Failed, at, &format!("Job {} failed: {told}", run.job));
+        settle(status, uid, BackfillPhase::Failed, at, &format!("Job {} failed: {told}", run.job), None);
     }
     if reload.is_some() {
         // The same value must not mend what it led to; what it asked for is still to be done.

@@ -10,6 +10,13 @@ fn at(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(1_800_000_000_000 + milliseconds).unwrap()
 }
 
+/// The pace of a class whose streams have all been seen.
+fn seen() -> Pace {
+    let pace = Pace::default();
+    pace.expect(0);
+    pace
+}
+
 fn rate(burst: u32, per_minute: u32) -> StartRateConfig {
     StartRateConfig { burst, per_minute }
 }
@@ -74,7 +81,7 @@ fn a_clock_that_goes_back_gives_nothing() {
 
 #[test]
 fn a_rollout_has_so_many_seats_and_a_line() {
-    let pace = Pace::default();
+    let pace = seen();
     assert_eq!(pace.rollout("a", at(0), 1), Permit::Granted);
     assert_eq!(pace.rollout("a", at(0), 1), Permit::Granted);
     assert_eq!(pace.rollout("b", at(0), 1), Permit::At(at(5000)));
@@ -85,6 +92,46 @@ fn a_rollout_has_so_many_seats_and_a_line() {
     pace.gone("b");
     assert_eq!(pace.rollout("c", at(10_000), 1), Permit::Granted);
     assert_eq!(pace.rollout("d", at(10_000), 2), Permit::Granted, "there are more seats now");
+}
+
+#[test]
+fn streams_that_fail_keep_their_seats_and_halt_a_rollout() {
+    let pace = seen();
+    for uid in ["a", "b"] {
+        assert_eq!(pace.rollout(uid, at(0), 2), Permit::Granted);
+        pace.hold(uid, &format!("shop/{uid}"), true);
+    }
+    assert_eq!(pace.halted_by(2), None, "nobody waits");
+    assert_eq!(pace.rollout("c", at(0), 2), Permit::Halted(at(5000)));
+    assert_eq!(pace.halted_by(2), Some(vec!["shop/a".to_owned(), "shop/b".to_owned()]));
+    pace.hold("a", "shop/a", false);
+    assert_eq!(pace.rollout("c", at(5000), 2), Permit::At(at(10_000)), "a may still become ready");
+    assert_eq!(pace.halted_by(2), None);
+    pace.settled("a");
+    assert_eq!(pace.rollout("c", at(10_000), 2), Permit::Granted);
+}
+
+#[test]
+fn no_seat_is_given_away_before_all_streams_have_been_seen() {
+    let pace = Pace::default();
+    pace.saw("a");
+    assert_eq!(pace.rollout("a", at(0), 1), Permit::At(at(5000)), "nobody knows how many there are");
+    pace.expect(2);
+    assert_eq!(pace.rollout("a", at(5000), 1), Permit::At(at(10_000)));
+    pace.hold("b", "shop/b", true);
+    pace.saw("b");
+    assert_eq!(pace.rollout("a", at(10_000), 1), Permit::Halted(at(15_000)));
+    pace.gone("b");
+    assert_eq!(pace.rollout("a", at(15_000), 1), Permit::Granted);
+}
+
+#[test]
+fn a_stream_that_is_never_seen_holds_up_a_rollout_for_a_minute() {
+    let pace = Pace::default();
+    pace.expect(2);
+    pace.saw("a");
+    assert_eq!(pace.rollout("a", at(0), 1), Permit::At(at(5000)));
+    assert_eq!(pace.rollout("a", at(60_001), 1), Permit::Granted);
 }
 
 proptest! {
@@ -107,7 +154,7 @@ proptest! {
                     pace.started(&uid);
                     starts.push(clock);
                 }
-                Permit::At(then) => prop_assert!(then > at(clock)),
+                Permit::At(then) | Permit::Halted(then) => prop_assert!(then > at(clock)),
             }
             if goes {
                 pace.gone(&uid);
@@ -142,7 +189,7 @@ proptest! {
                     pace.started(&uid);
                     started += 1;
                 }
-                Permit::At(then) => {
+                Permit::At(then) | Permit::Halted(then) => {
                     // Times are told in whole nanoseconds, and what is lost by that adds up.
                     let slack = SignedDuration::from_micros(1);
                     prop_assert!(promise.is_none_or(|promise| then <= promise + slack), "{} waits on", uid);
@@ -158,7 +205,7 @@ proptest! {
         max in prop_oneof![9 => 1_u32..4, 1 => Just(0), 1 => Just(u32::MAX)],
         asks in prop::collection::vec((0_usize..8, 0_i64..20_000, any::<bool>()), 1..100),
     ) {
-        let pace = Pace::default();
+        let pace = seen();
         let mut clock = 0;
         let mut seated = std::collections::BTreeSet::new();
         for (who, passed, settles) in asks {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::schema::{Found, is_open, step};
 use crate::kinds::{
     ActiveRun, BackfillOutcome, BackfillPhase, BegunBackfill, Hashes, Outcome, PastRun, Phase, Purpose,
-    StreamStatus,
+    Rollout, StreamStatus,
 };
 use crate::wish::Problem;
 
@@ -129,12 +129,14 @@ fn everything() -> StreamStatus {
             attempt: 1,
             job: text(),
             started_at: at,
+            layout: 1,
         }),
         begun: Some(BegunBackfill { request: text(), attempts: 1, failed: 1, started_at: at }),
         restarts: 1,
         failures: 1,
         next_attempt: Some(at),
         crashed: Some(hashes()),
+        rollout: Some(Rollout { stopped: 1, ready_since: Some(at) }),
         initialised: true,
         reloaded: Some(text()),
         backfill_asked: true,
@@ -145,6 +147,7 @@ fn everything() -> StreamStatus {
             started_at: Some(at),
             ended_at: at,
             message: text(),
+            reason: Some(text()),
         }],
         history: vec![PastRun {
             number: 1,

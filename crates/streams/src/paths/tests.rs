@@ -185,6 +185,7 @@ fn what_a_status_would_lose_is_told() {
             status.phase: may not be Backfilling, Scheduled, CrashLoopDetected by the kind's schema
             status.reloaded: is not in the kind's schema, so the server drops it
             status.restarts: is not in the kind's schema, so the server drops it
+            status.rollout: is not in the kind's schema, so the server drops it
             status.run: is not in the kind's schema, so the server drops it
             status.runsStarted: is not in the kind's schema, so the server drops it
         "#]],

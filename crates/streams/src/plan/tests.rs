@@ -70,6 +70,7 @@ fn running() -> StreamStatus {
         attempt: 0,
         job: "orders-1".into(),
         started_at: jiff::Timestamp::UNIX_EPOCH,
+        layout: 0,
     };
     StreamStatus { run: Some(run), ..StreamStatus::default() }
 }

@@ -23,6 +23,7 @@ async fn streams_are_backfilled() {
             a_request_is_tried_again_as_often_as_it_says(&pools),
             a_reload_is_a_backfill(&pools),
             a_request_for_nothing_waits(&pools),
+            a_request_that_cannot_be_carried_out_stops_nothing(&pools),
             a_new_stream_is_backfilled_if_it_says_how(world),
             a_kind_that_keeps_little_of_the_status_works_all_the_same(world),
         );
@@ -160,6 +161,18 @@ async fn a_request_for_nothing_waits(pools: &Plugin<'_>) {
     pools.create("later", backfilled_with("fills")).await;
     until_request(pools, "lost", "Completed").await;
     pools.until_phase("later", "Running").await;
+}
+
+async fn a_request_that_cannot_be_carried_out_stops_nothing(pools: &Plugin<'_>) {
+    let job = pools.run("calm", backfilled_with("fills")).await;
+    ask(pools, "calm-a", "calm", json!({"payload": "x".repeat(130 * 1024)})).await;
+    let request = until_request(pools, "calm-a", "Failed").await;
+    assert_eq!(condition(&request, "Ready"), ("False".into(), "PayloadTooLarge".into()));
+    let stream = pools.until_run("calm", 1, "Running").await;
+    assert_eq!(pools.job("calm").await["metadata"]["uid"], job["metadata"]["uid"], "{stream:#}");
+    ask(pools, "calm-b", "calm", json!({"payload": "x".repeat(1024)})).await;
+    until_request(pools, "calm-b", "Completed").await;
+    pools.until_run("calm", 3, "Running").await;
 }
 
 async fn a_new_stream_is_backfilled_if_it_says_how(world: &World) {

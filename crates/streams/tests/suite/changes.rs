@@ -29,7 +29,7 @@ fn is_second(job: &Value) -> bool {
 }
 
 async fn a_changed_template_restarts_one_stream_after_the_other(world: &World) {
-    let geese = world.plugin("Goose", json!({"rollout": {"maxUnavailable": 1}})).await;
+    let geese = world.plugin("Goose", json!({"rollout": {"maxUnavailable": 1, "minReadySeconds": 1}})).await;
     let names = ["first", "second", "third"];
     tokio::join!(
         geese.run(names[0], json!({})),
@@ -37,7 +37,7 @@ async fn a_changed_template_restarts_one_stream_after_the_other(world: &World) {
         geese.run(names[2], json!({})),
     );
     change_template(&geese).await;
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(40);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(90);
     loop {
         let all = world.list(&jobs()).await;
         let of = |name: &&str| {

@@ -10,4 +10,5 @@ mod ends;
 mod fixtures;
 mod lives;
 mod roles;
+mod rollouts;
 mod wrong;

@@ -17,6 +17,8 @@ async fn what_is_wrong_is_told() {
             a_reference_of_another_type_is_no_reference(&seeds),
             a_schedule_that_is_none_is_told(&seeds),
             a_running_stream_survives_a_mistake(&seeds),
+            a_running_stream_survives_a_template_that_makes_no_job(&seeds),
+            a_job_that_the_server_refuses_is_told_in_its_words(&seeds),
             an_enormous_spec_is_in_a_file(&seeds),
         );
     })
@@ -87,6 +89,37 @@ async fn a_running_stream_survives_a_mistake(seeds: &Plugin<'_>) {
     seeds.patch("yew", json!({"jobTemplateRef": {"name": "seeds"}})).await;
     runs(seeds, "yew").await;
     assert_eq!(seeds.job("yew").await["metadata"]["uid"], job["metadata"]["uid"]);
+}
+
+fn pod_spec(fields: &Value) -> Value {
+    json!({"spec": {"template": {"spec": {"template": {"spec": fields}}}}})
+}
+
+async fn a_running_stream_survives_a_template_that_makes_no_job(seeds: &Plugin<'_>) {
+    seeds.world.template("elastic", json!({"mainstay.dev/ends-after": "never"})).await;
+    let job = seeds.run("willow", json!({"jobTemplateRef": {"name": "elastic"}})).await;
+    let always = pod_spec(&json!({"restartPolicy": "Always"}));
+    seeds.world.cluster.patch(&templates(), "elastic", always).await;
+    let is_told = |stream: &Value| condition(stream, "ConfigurationValid").1 == "TemplateInvalid";
+    let stream = seeds.until("willow", "its mistake told", is_told).await;
+    assert_eq!(stream["status"]["phase"], "Running");
+    assert_eq!(seeds.job("willow").await["metadata"]["uid"], job["metadata"]["uid"]);
+}
+
+/// Nothing is wrong with the template as far as the operator can tell.
+async fn a_job_that_the_server_refuses_is_told_in_its_words(seeds: &Plugin<'_>) {
+    let container = |name: &str| json!({"containers": [{"name": name, "image": "example.com/stream:1"}]});
+    seeds.world.template("odd", json!({"mainstay.dev/ends-after": "never"})).await;
+    seeds.world.cluster.patch(&templates(), "odd", pod_spec(&container("A_B"))).await;
+    seeds.create("thorn", json!({"jobTemplateRef": {"name": "odd"}})).await;
+    let words = "spec.template.spec.containers[0].name: Invalid value: \\\"A_B\\\"";
+    let is_told = |stream: &Value| stream["status"]["conditions"].to_string().contains(words);
+    let stream = seeds.until("thorn", "the refusal", is_told).await;
+    assert_eq!(stream["status"]["phase"], "Pending");
+    assert_eq!(condition(&stream, "Ready").0, "False");
+    assert!(seeds.all_jobs("thorn").await.is_empty());
+    seeds.world.cluster.patch(&templates(), "odd", pod_spec(&container("a-b"))).await;
+    runs(seeds, "thorn").await;
 }
 
 async fn an_enormous_spec_is_in_a_file(seeds: &Plugin<'_>) {

@@ -93,7 +93,7 @@ mod tests {
 
     fn end(attempt: u32, previous: Option<(i64, i64)>, last: (i64, i64)) -> End {
         let previous = previous.map(|(from, to)| state(from, to));
-        End { attempt, state: state(last.0, last.1), previous, recorded: true }
+        End { attempt, state: state(last.0, last.1), previous, recorded: true, by_node: false }
     }
 
     fn seconds(end: &End) -> u64 {

@@ -10,6 +10,22 @@ use crate::time::whole_seconds;
 const OWN: [&str; 5] =
     ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
 
+/// The condition of a pod that ends for no fault of its own. Jobs can be told not to count such pods.
+pub(super) const DISRUPTED: &str = "DisruptionTarget";
+
+/// That a pod ends because its node does, in the words of a kubelet.
+pub(super) fn disrupted(pod: &Pod, message: &str, now: Timestamp) -> PodCondition {
+    PodCondition {
+        type_: DISRUPTED.to_owned(),
+        status: "True".to_owned(),
+        reason: Some("TerminationByKubelet".to_owned()),
+        message: Some(message.to_owned()),
+        last_probe_time: None,
+        last_transition_time: Some(whole_seconds(now)),
+        observed_generation: pod.metadata.generation,
+    }
+}
+
 /// What a condition says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Said {

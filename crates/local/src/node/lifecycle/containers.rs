@@ -57,6 +57,8 @@ pub(super) struct End {
     pub(super) previous: Option<ContainerStateTerminated>,
     /// Whether the recorded status has it already.
     pub(super) recorded: bool,
+    /// It ended because the node did.
+    pub(super) by_node: bool,
 }
 
 impl End {
@@ -72,6 +74,11 @@ impl End {
 impl Container<'_> {
     pub(super) fn is_running(&self) -> bool {
         matches!(self.standing, Standing::Running { .. })
+    }
+
+    /// It ended because the node did.
+    pub(super) fn ended_with_node(&self) -> bool {
+        matches!(&self.standing, Standing::Ended(end) if end.by_node)
     }
 
     pub(super) fn was_started(&self) -> bool {
@@ -138,8 +145,11 @@ fn standing(uid: &str, name: &str, record: Option<&ContainerStatus>, seen: Optio
         Observed::Running { attempt, since, started, ready } => {
             Standing::Running { attempt: *attempt, since: *since, started: *started, ready: *ready }
         }
-        Observed::Exited { attempt, code, since, until, message } => match recorded {
-            Some(end) if end.attempt >= *attempt => Standing::Ended(Box::new(end)),
+        Observed::Exited { attempt, code, since, until, message, by_node } => match recorded {
+            Some(end) if end.attempt >= *attempt => {
+                let by_node = *by_node && end.attempt == *attempt;
+                Standing::Ended(Box::new(End { by_node, ..end }))
+            }
             _ => Standing::Ended(Box::new(End {
                 attempt: *attempt,
                 state: ContainerStateTerminated {
@@ -153,6 +163,7 @@ fn standing(uid: &str, name: &str, record: Option<&ContainerStatus>, seen: Optio
                 },
                 previous: record.and_then(last_end).cloned(),
                 recorded: false,
+                by_node: *by_node,
             })),
         },
         Observed::Absent => match (recorded, record.filter(|record| is_running(record))) {
@@ -162,6 +173,7 @@ fn standing(uid: &str, name: &str, record: Option<&ContainerStatus>, seen: Optio
                 state: lost(),
                 previous: last_end(record).cloned(),
                 recorded: false,
+                by_node: false,
             })),
             (None, None) => Standing::Never,
         },
@@ -177,7 +189,7 @@ fn recorded_end(record: &ContainerStatus) -> Option<End> {
         (None, None) => return None,
     };
     let (attempt, state, previous) = (attempt_of(record), end.clone(), previous.cloned());
-    Some(End { attempt, state, previous, recorded: true })
+    Some(End { attempt, state, previous, recorded: true, by_node: false })
 }
 
 fn last_end(record: &ContainerStatus) -> Option<&ContainerStateTerminated> {

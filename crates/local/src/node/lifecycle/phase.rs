@@ -8,6 +8,9 @@ use super::{ended_phase, next, runs_again};
 
 const DEADLINE_REASON: &str = "DeadlineExceeded";
 const DEADLINE_MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
+/// In the words of a kubelet whose machine is shut down.
+const SHUTDOWN_REASON: &str = "Terminated";
+pub(super) const SHUTDOWN_MESSAGE: &str = "Pod was terminated in response to imminent node shutdown.";
 
 /// A phase with what is said of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub(super) struct Phase {
     pub(super) name: String,
     pub(super) reason: Option<String>,
     pub(super) message: Option<String>,
+    /// The pod has failed just now, and because its node was shut down or killed.
+    pub(super) is_disrupted: bool,
 }
 
 /// The next phase. No pod goes back to an earlier one.
@@ -29,6 +34,7 @@ pub(super) fn next_phase(pod: &Pod, containers: &[Container<'_>], is_over: bool,
             name: "Failed".into(),
             reason: text(DEADLINE_REASON),
             message: text(DEADLINE_MESSAGE),
+            is_disrupted: false,
         };
     }
     let name = match (ended_phase(pod), of_containers(pod, containers, is_over)) {
@@ -37,11 +43,20 @@ pub(super) fn next_phase(pod: &Pod, containers: &[Container<'_>], is_over: bool,
         (None, "Pending") if recorded == "Running" => "Running",
         (None, phase) => phase,
     };
+    if ended_phase(pod).is_none() && name == "Failed" && containers.iter().any(Container::ended_with_node) {
+        return Phase {
+            name: name.to_owned(),
+            reason: Some(SHUTDOWN_REASON.to_owned()),
+            message: Some(SHUTDOWN_MESSAGE.to_owned()),
+            is_disrupted: true,
+        };
+    }
     let said = status.filter(|_| name == recorded);
     Phase {
         name: name.to_owned(),
         reason: said.and_then(|status| status.reason.clone()),
         message: said.and_then(|status| status.message.clone()),
+        is_disrupted: false,
     }
 }
 

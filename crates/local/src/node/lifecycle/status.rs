@@ -58,7 +58,11 @@ pub(super) fn next_status(
         observed_generation: pod.metadata.generation,
         ..recorded
     };
-    status.conditions = Some(conditions::next_conditions(pod, containers, &status, has_sandbox, now));
+    let mut next = conditions::next_conditions(pod, containers, &status, has_sandbox, now);
+    if phase.is_disrupted && !next.iter().any(|known| known.type_ == conditions::DISRUPTED) {
+        next.insert(0, conditions::disrupted(pod, phase::SHUTDOWN_MESSAGE, now));
+    }
+    status.conditions = Some(next);
     status
 }
 

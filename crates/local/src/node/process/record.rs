@@ -61,6 +61,9 @@ pub(super) struct Exit {
     pub(super) until: Timestamp,
     /// Why, if it was not its own doing.
     pub(super) message: Option<String>,
+    /// It ended because the node did.
+    #[serde(default)]
+    pub(super) by_node: bool,
 }
 
 /// A pod as it was found.
@@ -252,7 +255,7 @@ pub(super) async fn end_leftovers(layout: &Layout, grace: Duration) -> io::Resul
     for pod in &pods {
         for (name, record) in pod.containers.iter().filter(|(_, record)| running(record)) {
             let message = Some("The node was killed while the container ran".to_owned());
-            let exit = Exit { code: 137, until: Timestamp::now(), message };
+            let exit = Exit { code: 137, until: Timestamp::now(), message, by_node: true };
             layout
                 .pod(&pod.id)
                 .record(name, &Record { exit: Some(exit), process: None, ..record.clone() })?;
@@ -289,7 +292,7 @@ mod tests {
         let layout = Layout(directory.path().to_owned());
         let address = Ipv4Addr::new(127, 3, 4, 5);
         layout.remember(&id("web"), address).unwrap();
-        let exit = Exit { code: 3, until: Timestamp::UNIX_EPOCH, message: None };
+        let exit = Exit { code: 3, until: Timestamp::UNIX_EPOCH, message: None, by_node: true };
         let record = Record { attempt: 2, since: Timestamp::UNIX_EPOCH, process: None, exit: Some(exit) };
         layout.pod(&id("web")).record("main", &record).unwrap();
         let containers = [("main".to_owned(), record)].into();

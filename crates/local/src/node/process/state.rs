@@ -83,6 +83,7 @@ impl Attempt {
                 since: self.since,
                 until: exit.until,
                 message: exit.message.clone(),
+                by_node: exit.by_node,
             },
             (None, None) => Observed::Absent,
         }

@@ -177,11 +177,12 @@ impl Supervised {
         let message = self.stop.borrow().as_ref().and_then(|stop| stop.message.clone());
         let code = exit_code(status);
         // What ends because the node does has not done its work, whatever it says.
-        let (code, message) = match (shared.is_closing(), code) {
+        let by_node = shared.is_closing();
+        let (code, message) = match (by_node, code) {
             (true, 0) => (ENDED_WITH_NODE, Some("The node was shut down".to_owned())),
             _ => (code, message),
         };
-        let exit = Exit { code, until: Timestamp::now(), message };
+        let exit = Exit { code, until: Timestamp::now(), message, by_node };
         let (pod, name, number) = (&self.launch.pod, &self.launch.container, self.launch.attempt);
         let mut pods = shared.pods();
         if let Some(attempt) = pods.attempt_mut(pod, name, number) {

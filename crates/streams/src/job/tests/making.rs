@@ -2,8 +2,8 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::{backfill, bare_template, class, run, stream, template};
-use crate::job::{Made, job};
-use crate::kinds::{BackfillRange, BackfillRequestSpec, Purpose, StreamingJobTemplate};
+use crate::job::{Made, check_request, job};
+use crate::kinds::{ActiveRun, BackfillRange, BackfillRequestSpec, Purpose, StreamingJobTemplate};
 use crate::wish::{Problem, Stream};
 
 fn made(stream: &Value, template: &StreamingJobTemplate, purpose: Purpose) -> Result<Made, Problem> {
@@ -310,4 +310,88 @@ fn the_same_stream_template_and_run_make_the_same_job() {
 fn a_template_without_containers_makes_no_job() {
     let problem = made(&stream(), &template(json!({})), Purpose::Stream).unwrap_err();
     expect!["TemplateInvalid: StreamingJobTemplate fast: spec.template.spec.template.spec.containers: is empty, must have at least one"].assert_eq(&format!("{}: {problem}", problem.reason));
+}
+
+#[test]
+fn a_restart_policy_that_no_job_can_have_makes_no_job() {
+    for policy in ["Always", "Sometimes", ""] {
+        let containers = json!([{"name": "main", "image": "work"}]);
+        let pod = json!({"restartPolicy": policy, "containers": containers});
+        let problem =
+            made(&stream(), &template(json!({"spec": {"template": {"spec": pod}}})), Purpose::Stream);
+        let told = format!(
+            "StreamingJobTemplate fast: spec.template.spec.template.spec.restartPolicy: is {policy:?}, must be Never or OnFailure"
+        );
+        assert_eq!(problem.unwrap_err().to_string(), told);
+    }
+}
+
+fn payload(bytes: usize) -> BackfillRequestSpec {
+    serde_json::from_value(json!({
+        "streamClass": "orders", "streamId": "eu", "payload": "x".repeat(bytes),
+    }))
+    .unwrap()
+}
+
+#[test]
+fn a_request_is_checked_without_a_job() {
+    let (stream, class) = (stream(), class());
+    let stream = Stream::new(&stream, &class);
+    assert_eq!(check_request(&stream, &bare_template(), "again", &payload(100 * 1024)), Ok(()));
+    let problem = check_request(&stream, &bare_template(), "again", &payload(130 * 1024)).unwrap_err();
+    expect!["PayloadTooLarge: BackfillRequest again: spec.payload: is 133122 bytes long as JSON, must not be longer than 122880"]
+        .assert_eq(&format!("{}: {problem}", problem.reason));
+}
+
+#[test]
+fn a_job_is_no_larger_than_a_server_stores() {
+    let containers: Vec<Value> =
+        (0..20).map(|number| json!({"name": format!("c{number}"), "image": "work"})).collect();
+    let many = template(json!({"spec": {"template": {"spec": {"containers": containers}}}}));
+    let (plain, class) = (stream(), class());
+    let checked = |stream: &Value, bytes| {
+        check_request(&Stream::new(stream, &class), &many, "again", &payload(bytes))
+            .map_err(|problem| problem.reason)
+    };
+    assert_eq!(checked(&plain, 10 * 1024), Ok(()));
+    assert_eq!(checked(&plain, 100 * 1024), Err("JobTooLarge"));
+    // What is wrong with the stream is no fault of the request.
+    let mut large = plain.clone();
+    large["spec"]["query"] = json!("x".repeat(100 * 1024));
+    assert_eq!(checked(&large, 100 * 1024), Ok(()));
+    let problem = made(&large, &many, Purpose::Stream).unwrap_err();
+    assert_eq!(problem.reason, "JobTooLarge");
+}
+
+#[test]
+fn pods_that_are_disrupted_do_not_count_unless_the_template_says_otherwise() {
+    let policy = |run: ActiveRun, job: Value| {
+        let class = class();
+        let stream = stream();
+        let made =
+            crate::job::job(&Stream::new(&stream, &class), &template(json!({"spec": job})), &run, None);
+        made.unwrap().children[0]["spec"]["podFailurePolicy"].clone()
+    };
+    let new = || ActiveRun { layout: 1, ..run(Purpose::Stream) };
+    let pods = |policy: &str| json!({"spec": {"restartPolicy": policy, "containers": [{"name": "main"}]}});
+    assert_eq!(policy(new(), json!({"template": pods("Never")}))["rules"][0]["action"], "Ignore");
+    assert_eq!(policy(new(), json!({"template": pods("OnFailure")})), Value::Null);
+    let own = json!({"rules": []});
+    assert_eq!(policy(new(), json!({"template": pods("Never"), "podFailurePolicy": own})), own);
+    // A Job that an older operator made stays as it is.
+    assert_eq!(policy(run(Purpose::Stream), json!({"template": pods("Never")})), Value::Null);
+}
+
+#[test]
+fn a_schedule_keeps_its_jobs_until_their_outcomes_are_recorded() {
+    let (class, mut stream) = (class(), stream());
+    stream["spec"]["schedule"] = json!("* * * * *");
+    let limits = |layout: u32| {
+        let run = ActiveRun { layout, ..run(Purpose::Schedule) };
+        let made = job(&Stream::new(&stream, &class), &bare_template(), &run, None).unwrap();
+        let spec = &made.children[0]["spec"];
+        (spec["successfulJobsHistoryLimit"].clone(), spec["failedJobsHistoryLimit"].clone())
+    };
+    assert_eq!(limits(1), (json!(10), json!(10)));
+    assert_eq!(limits(0), (Value::Null, Value::Null));
 }

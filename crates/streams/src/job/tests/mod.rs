@@ -44,6 +44,7 @@ fn run(purpose: Purpose) -> ActiveRun {
         attempt: 0,
         job: "eu-0123456789-3".into(),
         started_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+        layout: 0,
     }
 }
 

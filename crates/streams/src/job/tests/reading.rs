@@ -68,13 +68,16 @@ fn a_job_has_ended_when_a_condition_says_so() {
     job["status"]["completionTime"] = json!(time(6));
     assert_eq!(read_job(&job, &[]).state, JobState::Completed { at: at(6) });
     let bare = json!([{"type": "Failed", "status": "True"}]);
-    assert_eq!(state(bare), JobState::Failed { at: at(1), exit_code: None, reason: "Failed".into() });
+    assert_eq!(
+        state(bare),
+        JobState::Failed { at: at(1), exit_code: None, reason: "Failed".into(), is_disrupted: false }
+    );
 }
 
 #[test]
 fn the_exit_code_is_of_the_first_container_to_fail_in_the_last_pod() {
     let code = |pods: &[Value]| match read_job(&failed(), pods).state {
-        JobState::Failed { at: when, exit_code, reason } => {
+        JobState::Failed { at: when, exit_code, reason, .. } => {
             assert_eq!((when, reason.as_str()), (at(9), "BackoffLimitExceeded"));
             exit_code
         }
@@ -112,7 +115,7 @@ fn a_schedule_tells_of_its_own_jobs_that_have_ended_the_oldest_first() {
     ];
     let schedule = read_schedule(&cron_job, &jobs, &[]);
     assert_eq!((schedule.name.as_str(), schedule.run, schedule.is_deleting), ("eu-s", None, false));
-    let late = JobState::Failed { at: at(6), exit_code: None, reason: "Failed".into() };
+    let late = JobState::Failed { at: at(6), exit_code: None, reason: "Failed".into(), is_disrupted: false };
     let expected = vec![
         ("early".to_owned(), at(3), JobState::Completed { at: at(4) }),
         ("late".to_owned(), at(5), late),
@@ -152,4 +155,26 @@ fn a_pod_is_left_behind_when_nobody_has_it_and_its_job_is_gone() {
     for change in kept {
         assert!(!check(change, "eu-2"));
     }
+}
+
+#[test]
+fn a_job_that_failed_by_what_befell_its_pods_was_disrupted() {
+    let failed_pod = |name: &str, status: Value| {
+        let mut pod = pod(name, &[(2, 143)]);
+        pod["status"]["phase"] = json!("Failed");
+        pod["status"].as_object_mut().unwrap().extend(status.as_object().unwrap().clone());
+        pod
+    };
+    let disrupted = || json!({"conditions": [{"type": "DisruptionTarget", "status": "True"}]});
+    let is_disrupted = |limit: u64, pods: &[Value]| {
+        let mut job = failed();
+        job["spec"]["backoffLimit"] = json!(limit);
+        matches!(read_job(&job, pods).state, JobState::Failed { is_disrupted: true, .. })
+    };
+    assert!(!is_disrupted(0, &[]));
+    assert!(!is_disrupted(0, &[failed_pod("a", json!({}))]), "the code alone says nothing");
+    assert!(is_disrupted(0, &[failed_pod("a", disrupted())]));
+    assert!(is_disrupted(0, &[failed_pod("a", json!({"reason": "Evicted"}))]));
+    assert!(is_disrupted(1, &[failed_pod("a", disrupted()), failed_pod("b", json!({}))]));
+    assert!(!is_disrupted(0, &[failed_pod("a", disrupted()), failed_pod("b", json!({}))]));
 }

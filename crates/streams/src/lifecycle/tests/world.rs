@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::config::StreamClassConfig;
 use crate::kinds::{ActiveRun, Hashes, Purpose, StreamStatus};
 use crate::lifecycle::{
-    Asks, Decision, Desired, JobState, LingeringPod, LiveJob, LiveSchedule, Permit, Request, Situation,
-    decide,
+    Asks, Decision, Desired, Health, JobState, LingeringPod, LiveJob, LiveSchedule, Permit, Request,
+    Situation, decide,
 };
 use crate::wish::{Mode, Problem, Suspension, Wish};
 
@@ -238,7 +238,8 @@ impl World {
             self.schedule = Some(LiveSchedule { name, run: Some(run), is_deleting, ended: Vec::new() });
         } else {
             let (run, state, is_held) = (Some(run), JobState::Running, true);
-            self.jobs.push(LiveJob { name, run, state, is_deleting, is_held });
+            let health = Health::NotYet { why: String::new(), is_stuck: false };
+            self.jobs.push(LiveJob { name, run, state, is_deleting, is_held, health });
         }
     }
 
@@ -338,11 +339,24 @@ impl World {
 
     pub(super) fn fail(&mut self, exit_code: i32) {
         let reason = "BackoffLimitExceeded".to_owned();
-        self.end(&JobState::Failed { at: self.now, exit_code: Some(exit_code), reason });
+        let (exit_code, is_disrupted) = (Some(exit_code), false);
+        self.end(&JobState::Failed { at: self.now, exit_code, reason, is_disrupted });
+    }
+
+    /// The pod is evicted, or ends with its node.
+    pub(super) fn disrupt(&mut self) {
+        let (exit_code, reason) = (Some(143), "BackoffLimitExceeded".to_owned());
+        self.end(&JobState::Failed { at: self.now, exit_code, reason, is_disrupted: true });
     }
 
     pub(super) fn request(&mut self, uid: &str, retries: u32) {
         let name = format!("request-{uid}");
-        self.requests.push(Request { uid: uid.to_owned(), name, retries, is_cancelled: false });
+        self.requests.push(Request {
+            uid: uid.to_owned(),
+            name,
+            retries,
+            is_cancelled: false,
+            problem: None,
+        });
     }
 }

@@ -141,3 +141,30 @@ fn a_pod_that_somebody_declared_failed_is_stopped() {
             stop within 30s"#]],
     );
 }
+
+#[test]
+fn a_pod_that_ends_with_its_node_was_disrupted_unless_it_runs_again() {
+    let mut stage = Stage::begun(TASK);
+    stage.at(1).runs("c", 0, 1).settle();
+    check(
+        &stage.at(60).ends_with_node("c", 143, 60).settle(),
+        &expect![[r#"
+            Failed Terminated Pod was terminated in response to imminent node shutdown.
+            c: Error 143
+            +DisruptionTarget TerminationByKubelet: Pod was terminated in response to imminent node shutdown. -PodReadyToStartContainers +Initialized -Ready PodFailed -ContainersReady +PodScheduled"#]],
+    );
+    let mut stage = Stage::begun(SERVER);
+    stage.at(1).runs("c", 0, 1).settle();
+    let told = stage.at(60).ends_with_node("c", 143, 60).settle();
+    assert!(told.starts_with("Running") && !told.contains("DisruptionTarget"), "{told}");
+}
+
+#[test]
+fn a_pod_was_disrupted_whichever_of_its_containers_ended_last() {
+    let spec = "{restartPolicy: Never, containers: [{name: c, image: task}, {name: d, image: task}]}";
+    let mut stage = Stage::begun(spec);
+    stage.at(1).runs("c", 0, 1).runs("d", 0, 1).settle();
+    stage.at(60).ends_with_node("c", 143, 60).settle();
+    let told = stage.at(61).ends("d", 0, 0, 1, 61).settle();
+    assert!(told.starts_with("Failed Terminated") && told.contains("+DisruptionTarget"), "{told}");
+}

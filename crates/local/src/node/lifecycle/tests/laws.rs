@@ -71,7 +71,14 @@ impl Stage {
                     let (until, code) = (at(self.now), i32::from(*code));
                     self.seen.insert(
                         name.clone(),
-                        Observed::Exited { attempt, code, since, until, message: None },
+                        Observed::Exited {
+                            attempt,
+                            code,
+                            since,
+                            until,
+                            message: None,
+                            by_node: code % 2 == 1,
+                        },
                     );
                 }
             }

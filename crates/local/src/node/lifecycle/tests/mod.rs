@@ -71,7 +71,15 @@ impl Stage {
         until: i64,
     ) -> &mut Self {
         let (since, until) = (at(since), at(until));
-        let exited = Observed::Exited { attempt, code, since, until, message: None };
+        let exited = Observed::Exited { attempt, code, since, until, message: None, by_node: false };
+        self.seen.insert(container.to_owned(), exited);
+        self
+    }
+
+    /// The same, because the node was shut down.
+    pub(super) fn ends_with_node(&mut self, container: &str, code: i32, until: i64) -> &mut Self {
+        let (since, until, message) = (at(1), at(until), None);
+        let exited = Observed::Exited { attempt: 0, code, since, until, message, by_node: true };
         self.seen.insert(container.to_owned(), exited);
         self
     }

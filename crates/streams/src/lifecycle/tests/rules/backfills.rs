@@ -5,6 +5,7 @@ use expect_test::expect;
 use super::{check, running, started};
 use crate::kinds::{BackfillPhase, Phase};
 use crate::lifecycle::tests::world::{PLEASE_BACKFILL, World, seconds};
+use crate::wish::Problem;
 
 #[test]
 fn a_stream_is_not_stopped_for_a_backfill_that_cannot_be_made() {
@@ -18,6 +19,47 @@ fn a_stream_is_not_stopped_for_a_backfill_that_cannot_be_made() {
             s-1 as it is
         "#]],
     );
+}
+
+#[test]
+fn a_request_that_no_job_can_be_made_for_has_failed_and_stops_nothing() {
+    let mut world = running();
+    world.request("r", 0);
+    let (path, message) = ("spec.payload".to_owned(), "is too long".to_owned());
+    world.requests[0].problem = Some(Problem { reason: "PayloadTooLarge", path, message });
+    world.request("s", 0);
+    check(
+        &world,
+        expect![[r#"
+        Pending BackfillRequested: A backfill is asked for: the stream is stopped for it
+        nothing
+    "#]],
+    );
+    world.requests.truncate(1);
+    check(
+        &world,
+        expect![[r#"
+        Running Running: Job s-1 runs
+        s-1 attempt 0
+    "#]],
+    );
+    world.step();
+    let over = &world.status.backfills[0];
+    assert_eq!((over.phase, over.reason.as_deref()), (BackfillPhase::Failed, Some("PayloadTooLarge")));
+    assert_eq!(over.message, "spec.payload: is too long");
+    world.settle();
+    assert_eq!((world.jobs[0].name.as_str(), world.status.backfills.len()), ("s-1", 0));
+}
+
+#[test]
+fn a_backfill_that_runs_is_not_stopped_by_what_would_keep_it_from_being_made() {
+    let mut world = running();
+    world.request("r", 0);
+    world.settle();
+    let (path, message) = ("spec.payload".to_owned(), "is too long".to_owned());
+    world.requests[0].problem = Some(Problem { reason: "JobTooLarge", path, message });
+    world.settle();
+    assert_eq!((world.jobs[0].name.as_str(), world.status.backfills.len()), ("b-2", 0));
 }
 
 #[test]
@@ -37,7 +79,7 @@ fn a_request_stops_the_stream_and_is_settled_when_its_backfill_is_done() {
     check(
         &world,
         expect![[r#"
-        Backfilling BackfillStarts: Backfill b-2 is started
+        Pending BackfillStarts: Backfill b-2 is started
         b-2 attempt 1
     "#]],
     );
@@ -72,7 +114,7 @@ fn a_request_is_tried_again_as_often_as_it_says_then_has_failed() {
     check(
         &world,
         expect![[r#"
-        Backfilling BackfillStarts: Backfill b-3 is started
+        Pending BackfillStarts: Backfill b-3 is started
         b-3 attempt 2
     "#]],
     );
@@ -130,7 +172,7 @@ fn a_new_stream_is_backfilled_once_and_its_first_reload_value_asks_for_nothing()
     check(
         &world,
         expect![[r#"
-        Backfilling BackfillStarts: Backfill b-1 is started
+        Pending BackfillStarts: Backfill b-1 is started
         b-1 attempt 1
     "#]],
     );

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::{check, running};
 use crate::kinds::Phase;
 use crate::lifecycle::tests::world::{User, World};
-use crate::lifecycle::{JobState, LiveJob, RULES};
+use crate::lifecycle::{Health, JobState, LiveJob, RULES};
 
 #[test]
 fn suspended_means_no_job() {
@@ -77,7 +77,14 @@ fn of_several_jobs_the_newest_stays_and_one_that_nobody_knows_goes() {
     other.run.iter_mut().for_each(|run| (run.number, run.job) = (7, "s-7".to_owned()));
     world.jobs.push(other);
     let (state, is_deleting, is_held) = (JobState::Running, false, false);
-    world.jobs.push(LiveJob { name: "x".to_owned(), run: None, state, is_deleting, is_held });
+    world.jobs.push(LiveJob {
+        name: "x".to_owned(),
+        run: None,
+        state,
+        is_deleting,
+        is_held,
+        health: Health::Ready,
+    });
     check(
         &world,
         expect![[r#"
@@ -160,9 +167,9 @@ fn a_changed_template_waits_for_its_turn() {
     check(
         &world,
         expect![[r#"
-        Pending RolledOut: A template or a Secret has changed: the run is stopped
-        nothing
-    "#]],
+            Pending RolledOut: A template or a Secret has changed: the run is stopped
+            nothing, status first
+        "#]],
     );
 }
 
@@ -205,7 +212,7 @@ fn a_start_waits_for_old_pods_and_for_its_turn() {
     check(
         &world,
         expect![[r#"
-        Running StreamStarts: Stream s-1 is started
+        Pending StreamStarts: Stream s-1 is started
         s-1 attempt 0
     "#]],
     );

@@ -3,6 +3,7 @@
 mod backfills;
 mod changes;
 mod outcomes;
+mod rollouts;
 
 use std::fmt::Write;
 

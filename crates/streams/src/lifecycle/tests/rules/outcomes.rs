@@ -178,12 +178,10 @@ fn an_outcome_is_counted_once_even_if_the_operator_dies_after_writing_it() {
 }
 
 #[test]
-fn a_slot_that_failed_is_told_of_and_the_schedule_goes_on() {
-    let mut world = World::default();
-    world.user.is_scheduled = true;
-    world.settle();
+fn a_slot_that_failed_is_told_of_and_the_schedule_goes_on_within_its_budget() {
+    let mut world = scheduled(5);
     let (at, reason) = (world.now, "BackoffLimitExceeded".to_owned());
-    let state = JobState::Failed { at, exit_code: None, reason };
+    let state = JobState::Failed { at, exit_code: None, reason, is_disrupted: false };
     let slots = (1..=3).map(|slot| (format!("c-1-{slot}"), at, state.clone()));
     world.schedule.as_mut().unwrap().ended = slots.collect();
     check(
@@ -205,6 +203,74 @@ fn a_slot_that_failed_is_told_of_and_the_schedule_goes_on() {
         c-1 attempt 0, lets go c-1-1 c-1-2 c-1-3
     "#]],
     );
+}
+
+/// A stream with a schedule, whose class has this budget.
+fn scheduled(budget: u32) -> World {
+    let mut world = World::default().class(|class| class.restart.budget = budget);
+    world.user.is_scheduled = true;
+    started(world)
+}
+
+/// A Job of the schedule ends.
+fn end_slot(world: &mut World, exit_code: Option<i32>) {
+    world.now += seconds(60);
+    let (at, reason) = (world.now, "BackoffLimitExceeded".to_owned());
+    let state = match exit_code {
+        Some(0) => JobState::Completed { at },
+        exit_code => JobState::Failed { at, exit_code, reason, is_disrupted: false },
+    };
+    let name = format!("slot-{}", at.as_second());
+    world.schedule.as_mut().unwrap().ended.push((name, at, state));
+    world.settle();
+}
+
+#[test]
+fn a_schedule_that_fails_every_time_is_a_crash_loop_when_its_budget_is_used_up() {
+    let mut world = scheduled(2);
+    end_slot(&mut world, Some(1));
+    end_slot(&mut world, Some(1));
+    assert_eq!((world.status.failures, world.status.phase), (2, Some(Phase::Scheduled)));
+    end_slot(&mut world, Some(0));
+    assert_eq!(world.status.failures, 0, "a success begins anew");
+    for _ in 0..3 {
+        assert!(world.schedule.is_some());
+        end_slot(&mut world, Some(1));
+    }
+    assert_eq!((world.status.phase, world.schedule.is_none()), (Some(Phase::CrashLoopDetected), true));
+    world.user.restart = 1;
+    world.settle();
+    assert_eq!((world.status.phase, world.status.failures), (Some(Phase::Scheduled), 0));
+}
+
+#[test]
+fn exit_codes_of_scheduled_jobs_mean_what_the_class_says() {
+    let mut world = scheduled(0);
+    for _ in 0..3 {
+        end_slot(&mut world, Some(RETRYABLE));
+    }
+    assert_eq!((world.status.failures, world.status.phase), (0, Some(Phase::Scheduled)));
+    end_slot(&mut world, Some(PLEASE_BACKFILL));
+    assert!(world.jobs[0].name.starts_with('b'));
+    let mut world = scheduled(9);
+    end_slot(&mut world, Some(FATAL));
+    assert_eq!(world.status.phase, Some(Phase::CrashLoopDetected));
+}
+
+#[test]
+fn a_run_that_is_disrupted_is_followed_by_another_without_being_counted() {
+    let mut world = running();
+    for _ in 0..3 {
+        world.disrupt();
+        world.settle();
+    }
+    assert_eq!((world.status.failures, world.status.phase), (0, Some(Phase::Running)));
+    assert_eq!(world.status.history[0].reason, "Disrupted");
+    world.request("r", 0);
+    world.settle();
+    world.disrupt();
+    world.settle();
+    assert_eq!((world.jobs[0].name.as_str(), world.status.backfills.len()), ("b-6", 0));
 }
 
 #[test]

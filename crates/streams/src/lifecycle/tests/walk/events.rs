@@ -1,7 +1,8 @@
 //! What happens to a stream besides what its user writes and what the operator does.
 
+use super::key::is_new;
 use crate::lifecycle::tests::world::{FATAL, PLEASE_BACKFILL, RETRYABLE, World, seconds};
-use crate::lifecycle::{JobState, LiveJob};
+use crate::lifecycle::{Health, JobState, LiveJob};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Event {
@@ -13,10 +14,12 @@ pub(super) enum Event {
     // The Jobs.
     Complete,
     Fail(i32),
+    Disrupt,
     Expire,
     Delete,
     DeleteAlone,
-    Slot,
+    Slot { fails: bool },
+    PodTurns,
     // Whatever else there is.
     Gone,
     PodsEnd,
@@ -25,7 +28,7 @@ pub(super) enum Event {
     ByItself,
 }
 
-pub(super) const EVENTS: [Event; 17] = [
+pub(super) const EVENTS: [Event; 20] = [
     Event::Request,
     Event::Cancel,
     Event::Withdraw,
@@ -35,10 +38,13 @@ pub(super) const EVENTS: [Event; 17] = [
     Event::Fail(RETRYABLE),
     Event::Fail(FATAL),
     Event::Fail(PLEASE_BACKFILL),
+    Event::Disrupt,
     Event::Expire,
     Event::Delete,
     Event::DeleteAlone,
-    Event::Slot,
+    Event::Slot { fails: true },
+    Event::Slot { fails: false },
+    Event::PodTurns,
     Event::Gone,
     Event::PodsEnd,
     Event::Hour,
@@ -50,11 +56,13 @@ fn can_happen(world: &World, event: Event) -> bool {
     let any = |test: fn(&LiveJob) -> bool| world.jobs.iter().any(test);
     match event {
         Event::Request => world.requests.is_empty(),
-        Event::Complete | Event::Fail(_) => any(|job| job.state == JobState::Running),
+        Event::Complete | Event::Fail(_) | Event::Disrupt => any(|job| job.state == JobState::Running),
         Event::Expire => any(|job| job.state != JobState::Running && !job.is_deleting),
         Event::Delete => any(|job| !job.is_deleting) || world.schedule.iter().any(|on| !on.is_deleting),
         Event::DeleteAlone => any(|job| job.state == JobState::Running && !job.is_deleting),
-        Event::Slot => world.schedule.iter().any(|on| !on.is_deleting && on.ended.is_empty()),
+        Event::Slot { .. } => world.schedule.iter().any(|on| !on.is_deleting && on.ended.is_empty()),
+        // Otherwise nobody asks.
+        Event::PodTurns => world.jobs.iter().any(|job| is_new(world, job)),
         Event::Gone => any(|job| job.is_deleting && !job.is_held) || world.schedule.is_some(),
         Event::PodsEnd => world.has_pods,
         Event::RequestTold | Event::Withdraw => !world.requests.is_empty(),
@@ -82,6 +90,7 @@ pub(super) fn after(world: &World, event: Event) -> Result<Option<World>, String
         }
         Event::Complete => world.complete(),
         Event::Fail(code) => world.fail(code),
+        Event::Disrupt => world.disrupt(),
         Event::Expire => {
             let over = |job: &&mut LiveJob| job.state != JobState::Running && !job.is_deleting;
             world.jobs.iter_mut().filter(over).for_each(|job| job.is_deleting = true);
@@ -93,7 +102,15 @@ pub(super) fn after(world: &World, event: Event) -> Result<Option<World>, String
             world.is_background = true;
             world.collect()?;
         }
-        Event::Slot => end_slot(&mut world),
+        Event::Slot { fails } => end_slot(&mut world, fails),
+        Event::PodTurns => {
+            for job in &mut world.jobs {
+                job.health = match job.health {
+                    Health::Ready => Health::NotYet { why: "because".to_owned(), is_stuck: true },
+                    Health::NotYet { .. } => Health::Ready,
+                };
+            }
+        }
         Event::Gone => world.collect()?,
         Event::PodsEnd => world.has_pods = false,
         Event::Hour => world.now += seconds(3600),
@@ -122,10 +139,11 @@ fn delete(world: &mut World) {
     world.schedule.iter_mut().for_each(|on| on.is_deleting = true);
 }
 
-fn end_slot(world: &mut World) {
+fn end_slot(world: &mut World, fails: bool) {
     let (at, numbers) = (world.now, world.status.history.len());
     let Some(on) = &mut world.schedule else { return };
     let reason = "BackoffLimitExceeded".to_owned();
     let name = format!("{}-{}-{numbers}", on.name, at.as_second());
-    on.ended = vec![(name, at, JobState::Failed { at, exit_code: None, reason })];
+    let failed = JobState::Failed { at, exit_code: None, reason, is_disrupted: false };
+    on.ended = vec![(name, at, if fails { failed } else { JobState::Completed { at } })];
 }

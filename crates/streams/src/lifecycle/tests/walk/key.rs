@@ -9,7 +9,7 @@ use super::digest::Digest;
 use super::wishes::{Change, Configuration};
 use crate::kinds::{ActiveRun, Purpose};
 use crate::lifecycle::tests::world::{FATAL, PLEASE_BACKFILL, RETRYABLE, World};
-use crate::lifecycle::{JobState, LiveJob};
+use crate::lifecycle::{Health, JobState, LiveJob};
 
 /// What a state is told by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,6 +23,7 @@ pub(super) struct Key {
     failures: u64,
     request: RequestKey,
     crash: Option<CrashKey>,
+    rollout: Option<RolloutKey>,
     /// The status has a run whose Job or `CronJob` is gone.
     is_run_gone: bool,
     job: JobKey,
@@ -46,6 +47,14 @@ struct CrashKey {
     is_backfill: bool,
     /// Between what crashed and what the run was made from that may go on.
     change: Option<Change>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct RolloutKey {
+    /// Of the new Job that runs.
+    is_ready: Option<bool>,
+    /// The status says so. True: it has for long enough.
+    is_due: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,6 +103,9 @@ enum StateKey {
     Retryable {
         pauses: bool,
     },
+    Disrupted {
+        pauses: bool,
+    },
     Counted {
         pauses: bool,
         was_healthy: bool,
@@ -107,10 +119,16 @@ enum StateKey {
 struct ScheduleKey {
     is_deleting: bool,
     is_in_status: bool,
-    slot: Option<IsTold>,
+    slot: Option<SlotKey>,
 }
 
-type IsTold = bool;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum SlotKey {
+    /// The status says how it ended.
+    Told,
+    Completed,
+    Failed,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Pods {
@@ -138,6 +156,7 @@ pub(super) fn key(world: &World) -> Key {
         failures: failures(world),
         request: request_key(world),
         crash,
+        rollout: rollout_key(world),
         is_run_gone: status.run.as_ref().is_some_and(|run| !is_there(&run.job)),
         job: world.jobs.first().map_or(JobKey::None, |job| job_key(world, job)),
         schedule: schedule_key(world),
@@ -160,6 +179,22 @@ pub(super) fn subject(world: &World) -> Option<&ActiveRun> {
     });
     let schedule = world.schedule.iter().find(|on| !on.is_deleting);
     job.and_then(|job| job.run.as_ref()).or_else(|| schedule.and_then(|on| on.run.as_ref()))
+}
+
+/// Whether a Job runs that a roll-out waits for.
+pub(super) fn is_new(world: &World, job: &LiveJob) -> bool {
+    let is_live = job.state == JobState::Running && !job.is_deleting;
+    let stopped = world.status.rollout.as_ref().map(|rollout| rollout.stopped);
+    is_live && job.run.as_ref().is_some_and(|run| stopped.is_some_and(|stopped| run.number > stopped))
+}
+
+fn rollout_key(world: &World) -> Option<RolloutKey> {
+    let rollout = world.status.rollout.as_ref()?;
+    let least = SignedDuration::from_secs(world.class.rollout.min_ready_seconds.into());
+    Some(RolloutKey {
+        is_ready: world.jobs.iter().find(|job| is_new(world, job)).map(|job| job.health == Health::Ready),
+        is_due: rollout.ready_since.map(|since| since + least <= world.now),
+    })
 }
 
 fn request_key(world: &World) -> RequestKey {
@@ -225,6 +260,7 @@ fn state_key(world: &World, job: &LiveJob, run: &ActiveRun) -> StateKey {
         },
         JobState::Completed { .. } => StateKey::Completed { pauses: !is_backfill && pauses_for_start },
         JobState::Failed { .. } if purpose == PurposeKey::Unwanted => StateKey::Failed,
+        JobState::Failed { is_disrupted: true, .. } => StateKey::Disrupted { pauses: pauses_for_start },
         JobState::Failed { at, exit_code, .. } => {
             let pauses = is_after(*at, policy.backoff_seconds);
             match *exit_code {
@@ -250,7 +286,11 @@ fn schedule_key(world: &World) -> Option<ScheduleKey> {
     Some(ScheduleKey {
         is_deleting: on.is_deleting,
         is_in_status: world.status.run.as_ref().is_some_and(|run| run.job == on.name),
-        slot: on.ended.first().map(|(name, ..)| is_told(name)),
+        slot: on.ended.first().map(|(name, _, state)| match state {
+            _ if is_told(name) => SlotKey::Told,
+            JobState::Failed { .. } => SlotKey::Failed,
+            JobState::Running | JobState::Completed { .. } => SlotKey::Completed,
+        }),
     })
 }
 
