@@ -1,7 +1,7 @@
 //! Peers that are nowhere: each is who its address says, knows whom it is connected to, and answers at once.
 
 use futures::future::BoxFuture;
-use mainstay_networks::rpc::{Disturbance, Endpoint, Identity, Rpc, RpcError};
+use mainstay_networks::rpc::{Disturbance, Ending, Endpoint, Identity, Rpc, RpcError};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -108,7 +108,7 @@ impl Rpc for Crowd {
         })
     }
 
-    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<(), RpcError>> {
+    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<Ending, RpcError>> {
         Box::pin(async { Err(RpcError::Unsupported("disturb")) })
     }
 }

@@ -31,6 +31,7 @@ mod check;
 mod cluster;
 mod explain;
 mod failure;
+mod fields;
 mod home;
 mod input;
 mod manifests;

@@ -346,6 +346,34 @@ mod tests {
         assert_eq!(system("streams").origins(&json!({"kind": "BackfillRequest", "spec": {}})), None);
     }
 
+    /// Paths of properties that `kubectl` cannot read from YAML without quotes: its YAML takes these words for booleans.
+    fn booleans(path: &str, schema: &Value, found: &mut Vec<String>) {
+        const WORDS: [&str; 8] = ["y", "n", "yes", "no", "on", "off", "true", "false"];
+        for (name, below) in schema["properties"].as_object().into_iter().flatten() {
+            let path = format!("{path}.{name}");
+            if WORDS.contains(&name.to_lowercase().as_str()) {
+                found.push(path.clone());
+            }
+            booleans(&path, below, found);
+        }
+        for below in ["items", "additionalProperties"] {
+            booleans(path, &schema[below], found);
+        }
+    }
+
+    #[test]
+    fn no_property_of_a_kind_is_a_boolean_in_yaml() {
+        let mut found = Vec::new();
+        for definition in ALL.iter().flat_map(|system| system.definitions().unwrap()) {
+            let kind = definition["spec"]["names"]["kind"].as_str().unwrap().to_owned();
+            for version in definition["spec"]["versions"].as_array().unwrap() {
+                booleans(&kind, &version["schema"]["openAPIV3Schema"], &mut found);
+            }
+        }
+        // The former name of `degree`, which is still read.
+        assert_eq!(found, ["Network.spec.bootstrap.n"]);
+    }
+
     #[test]
     fn examples_are_chosen_by_name_only() {
         let all: Vec<_> = chosen(&[], "run").unwrap().iter().map(|system| system.name).collect();

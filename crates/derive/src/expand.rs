@@ -76,8 +76,11 @@ fn overlay(field: &Field) -> TokenStream {
     if field.is_required {
         quote_spanned! {span=> { let given = spec.#ident; #take } }
     } else {
+        let or_former = field.former.as_ref().map(|former| quote_spanned!(former.span()=> .or(spec.#former)));
         quote_spanned! {span=>
-            if let ::core::option::Option::Some(given) = ::mainstay::config::optional(spec.#ident) { #take }
+            if let ::core::option::Option::Some(given) = ::mainstay::config::optional(spec.#ident)#or_former {
+                #take
+            }
         }
     }
 }
@@ -89,9 +92,18 @@ fn trace(field: &Field) -> TokenStream {
     let given = match (field.shape, field.is_required) {
         (Shape::Skipped, _) => quote_spanned!(span=> ::core::option::Option::<&()>::None),
         (_, true) => quote_spanned!(span=> ::core::option::Option::map(spec, |spec| &spec.#ident)),
-        (_, false) => quote_spanned! {span=>
-            ::core::option::Option::and_then(spec, |spec| ::core::option::Option::as_ref(&spec.#ident))
-        },
+        (_, false) => {
+            let or_former = field.former.as_ref().map(|former| {
+                let span = former.span();
+                quote_spanned!(span=> .or(::core::option::Option::as_ref(&spec.#former)))
+            });
+            quote_spanned! {span=>
+                ::core::option::Option::and_then(
+                    spec,
+                    |spec| ::core::option::Option::as_ref(&spec.#ident)#or_former,
+                )
+            }
+        }
     };
     match field.shape {
         Shape::Nested => quote_spanned!(span=> origins.nested(#name, &self.#ident, #given);),

@@ -24,6 +24,8 @@ pub(crate) struct Field {
     pub(crate) shape: Shape,
     pub(crate) is_required: bool,
     pub(crate) is_secret: bool,
+    /// What the spec called it before. Read where the present name is not given.
+    pub(crate) former: Option<Ident>,
 }
 
 /// How a field comes about.
@@ -118,7 +120,7 @@ impl Field {
             return Err(Error::new(field.span(), "Config is derived for structs with named fields"));
         };
         let (mut shape, mut required, mut secret) = (None, None, None);
-        let (mut config, mut serde) = (None, None);
+        let (mut config, mut serde, mut former) = (None, None, None);
         for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("config")) {
             attribute.parse_nested_meta(|meta| {
                 if let Some(found) = shape_of(&meta) {
@@ -129,8 +131,11 @@ impl Field {
                     once(&meta, &mut secret, meta.path.span())
                 } else if meta.path.is_ident("rename") {
                     once(&meta, &mut config, meta.value()?.parse::<LitStr>()?.value())
+                } else if meta.path.is_ident("former") {
+                    once(&meta, &mut former, meta.value()?.parse::<Ident>()?)
                 } else {
-                    Err(meta.error("config of a field knows nested, each, required, secret, skip and rename"))
+                    let known = "nested, each, required, secret, skip, rename and former";
+                    Err(meta.error(format!("config of a field knows {known}")))
                 }
             })?;
         }
@@ -151,8 +156,13 @@ impl Field {
             secret,
             "mark the secret fields inside the nested config instead",
         )?;
+        refuse(
+            shape != Shape::Value || required.is_some(),
+            former.as_ref().map(Ident::span),
+            "only a value that the spec may leave out can have a former name",
+        )?;
         let name = config.or(serde).unwrap_or_else(|| rename.apply(&ident.unraw().to_string()));
-        Ok(Self { ident, name, shape, is_required: required.is_some(), is_secret: secret.is_some() })
+        Ok(Self { ident, name, shape, is_required: required.is_some(), is_secret: secret.is_some(), former })
     }
 }
 
@@ -235,13 +245,17 @@ mod tests {
         check("#[config(default = 1)] struct C { a: u8 }", "config of a struct knows spec and rename_all");
         check(
             "#[config(spec = S)] struct C { #[config(default = 1)] a: u8, #[config(nested, each)] b: u8 }",
-            "config of a field knows nested, each, required, secret, skip and rename\n\
+            "config of a field knows nested, each, required, secret, skip, rename and former\n\
              this contradicts or repeats what was said before",
         );
         check(
             "#[config(spec = S)] struct C { #[config(skip, required)] a: u8, #[config(nested, secret)] b: u8 }",
             "a skipped field is not in the spec, so it cannot be required\n\
              mark the secret fields inside the nested config instead",
+        );
+        check(
+            "#[config(spec = S)] struct C { #[config(nested, former = b)] a: u8 }",
+            "only a value that the spec may leave out can have a former name",
         );
         check(
             "#[config(spec = S, rename_all = \"camel\")] struct C { a: u8 }",

@@ -80,6 +80,7 @@
 //! | `skip` | nothing | always the default |
 //! | `secret` | as without | taken if given; origins do not show the value |
 //! | `rename = "name"` | as without | the name in origins |
+//! | `former = field` | as without, and the same under a former name | the former one is taken if the present one is not given |
 //!
 //! `required` goes together with `nested`, `each` and `secret`.
 //!

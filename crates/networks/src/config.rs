@@ -111,6 +111,8 @@ pub struct PeerGroupConfig {
     pub rpc: RpcConfig,
     /// The port that other peers connect to.
     pub p2p_port: i32,
+    /// Whether peers may announce addresses that their pods do not have.
+    pub allow_other_addresses: bool,
     /// The key that a peer of this group has in `peers.json`.
     pub tag: String,
     /// What is run to its end before a peer starts.
@@ -133,6 +135,7 @@ impl Default for PeerGroupConfig {
             storage: Storage::None,
             rpc: RpcConfig::default(),
             p2p_port: 4001,
+            allow_other_addresses: false,
             tag: "ipfs".into(),
             init: Vec::new(),
         }
@@ -262,8 +265,9 @@ pub struct BootstrapConfig {
     pub image_pull_policy: String,
     /// Which peers are connected.
     pub method: Method,
-    /// How many each dials, as the method has it.
-    pub n: i32,
+    /// Number of peers that each dials, as the method has it.
+    #[config(former = n)]
+    pub degree: i32,
     /// What chance is made from.
     pub seed: i64,
     /// The connections, for [`Method::Explicit`].
@@ -281,7 +285,7 @@ impl Default for BootstrapConfig {
             image: IMAGE.into(),
             image_pull_policy: "IfNotPresent".into(),
             method: Method::Ring,
-            n: 3,
+            degree: 3,
             seed: 0,
             edges: Vec::new(),
             rewire_percent: 10,

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::kinds::EdgesStatus;
 use crate::peers::Peer;
+use crate::sizes::{CONFIG_MAP_BYTES_MAX, in_json};
 
 /// How many of the missing connections a status names.
 const EXAMPLES: usize = 5;
@@ -188,16 +189,25 @@ fn root(roots: &mut [usize], mut place: usize) -> usize {
     place
 }
 
-/// The key of the ConfigMap with `peers.json` that connections are under: an array of pairs of names.
+/// The key of a ConfigMap that connections are under: an array of pairs of names.
 pub const EDGES_KEY: &str = "edges.json";
-/// As many connections are written: a ConfigMap holds a mebibyte.
-const EDGES_WRITTEN: usize = 10_000;
+/// The key beside it with the number of connections that there was no room for. Absent if there was.
+pub const OMITTED_KEY: &str = "omitted";
+/// What is between two lines of the array.
+const BETWEEN: &str = ",\n ";
 
-/// Writes connections for [`EDGES_KEY`], one line each, so that differences can be read. The first ten thousand of them.
-pub fn write(edges: &Edges) -> String {
-    let lines: Vec<String> =
-        edges.iter().take(EDGES_WRITTEN).map(|edge| json!([edge.0, edge.1]).to_string()).collect();
-    format!("[{}]", lines.join(",\n "))
+/// Writes connections for [`EDGES_KEY`], one line each, so that differences can be read: as many as fit into a ConfigMap. Also gives the number of those
+/// that do not.
+pub fn write(edges: &Edges) -> (String, usize) {
+    let mut room = CONFIG_MAP_BYTES_MAX;
+    let mut lines = Vec::new();
+    for edge in edges {
+        let line = json!([edge.0, edge.1]).to_string();
+        let Some(left) = room.checked_sub(in_json(&line) + in_json(BETWEEN)) else { break };
+        room = left;
+        lines.push(line);
+    }
+    (format!("[{}]", lines.join(BETWEEN)), edges.len() - lines.len())
 }
 
 /// Reads what [`write()`] has written. What is no connection is left out.

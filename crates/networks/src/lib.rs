@@ -29,6 +29,7 @@ pub mod rpc;
 pub mod runner;
 pub mod share;
 pub mod simulation;
+pub mod sizes;
 mod time;
 pub mod topology;
 

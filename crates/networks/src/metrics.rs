@@ -168,6 +168,7 @@ mod tests {
             peers: Vec::new(),
             bootstrap: false,
             dials: Vec::new(),
+            doubtful: Vec::new(),
             status: NetworkStatus {
                 replicas: 3,
                 ready_replicas: answering,

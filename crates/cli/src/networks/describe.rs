@@ -137,7 +137,7 @@ fn declared(bootstrap: &BootstrapConfig) -> String {
     let method = object!(bootstrap.method);
     let mut text = method.as_str().unwrap_or_default().to_owned();
     if !matches!(bootstrap.method, Method::Full | Method::Star | Method::Explicit) {
-        let _ = write!(text, ", n {}", bootstrap.n);
+        let _ = write!(text, ", degree {}", bootstrap.degree);
     }
     if matches!(bootstrap.method, Method::Random | Method::SmallWorld) {
         let _ = write!(text, ", seed {}", bootstrap.seed);
@@ -165,7 +165,16 @@ fn peers(status: &NetworkStatus, paint: Paint) -> String {
             "".into(),
         ]);
     }
-    let left = status.peers.len().saturating_sub(PEERS) + status.unready.len().saturating_sub(PEERS);
-    let more = if left > 0 { format!("… and {left} more (-o json shows all)\n") } else { String::new() };
+    let omitted =
+        usize::try_from(status.peers_omitted.saturating_add(status.unready_omitted)).unwrap_or_default();
+    let left =
+        status.peers.len().saturating_sub(PEERS) + status.unready.len().saturating_sub(PEERS) + omitted;
+    let more = match (left, omitted) {
+        (0, _) => String::new(),
+        (left, 0) => format!("… and {left} more (-o json shows all)\n"),
+        (left, _) => {
+            format!("… and {left} more (-o json shows {})\n", status.peers.len() + status.unready.len())
+        }
+    };
     table.render(paint) + &more
 }

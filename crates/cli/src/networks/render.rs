@@ -1,15 +1,16 @@
 //! `mainstay networks render`: all that networks would consist of. Needs no cluster.
 
 use crate::failure::Failure;
+use crate::fields::refuse_unknown;
 use crate::input::read_file_or_stdin;
 use crate::output::{Format, MANIFESTS, manifests, print};
-use kube::ResourceExt as _;
+use kube::{CustomResourceExt as _, ResourceExt as _};
 use mainstay_networks::check::problems;
 use mainstay_networks::config::NetworkConfig;
 use mainstay_networks::graph::Edges;
 use mainstay_networks::kinds::Network;
 use mainstay_networks::objects::{self, Parts, pod_monitor};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -33,7 +34,7 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let mut rendered = Vec::new();
     for network in read(&options.file)? {
         let (name, config) = (network.name_any(), NetworkConfig::from(&network.spec));
-        let wrong = problems(&config, &name);
+        let wrong = problems(&network.spec, &config, &name);
         if !wrong.is_empty() {
             let all: Vec<String> = wrong.iter().map(ToString::to_string).collect();
             return Err(Failure::new(anyhow::anyhow!(all.join("\n")))
@@ -60,7 +61,9 @@ fn read(file: &Path) -> Result<Vec<Network>, Failure> {
     let documents: Vec<Value> =
         serde_saphyr::from_multiple(&text).map_err(|error| Failure::new(error).context(doing()))?;
     let networks = documents.into_iter().filter(|document| document["kind"] == "Network");
+    let crds = [json!(Network::crd())];
     let read = networks.map(|document| {
+        refuse_unknown(&document, &crds).map_err(|failure| failure.context(doing()))?;
         let read = serde_path_to_error::deserialize(document);
         read.map_err(|error| {
             let path = error.path().to_string();

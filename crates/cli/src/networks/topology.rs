@@ -5,8 +5,10 @@ use crate::cluster::{Cluster, Connection};
 use crate::failure::Failure;
 use crate::output::{Cell, Paint, Table, Tone, count, patiently, print, say};
 use mainstay_networks::config::{BootstrapConfig, NetworkConfig};
-use mainstay_networks::graph::{self, Dial, EDGES_KEY, Edge, Edges};
+use mainstay_networks::graph::{self, Dial, EDGES_KEY, Edge, Edges, OMITTED_KEY};
 use mainstay_networks::kinds::UnreadyPeer;
+use mainstay_networks::objects::EDGES_CONFIG_MAP;
+use mainstay_networks::peers::{self, PEERS_KEY};
 use mainstay_networks::picture::Drawing;
 use mainstay_networks::topology;
 use std::collections::BTreeSet;
@@ -40,6 +42,20 @@ struct Topology {
     unready: Vec<UnreadyPeer>,
     declared: Vec<Dial>,
     observed: Edges,
+    /// Number of connections that are there and not in `observed`, because a ConfigMap has no room for them.
+    omitted: usize,
+    /// Number of missing connections that the operator counted.
+    counted: Option<usize>,
+}
+
+impl Topology {
+    /// Number of declared connections that are missing. Where connections are omitted, only the operator's count can be right.
+    fn missing(&self) -> usize {
+        match self.counted {
+            Some(counted) if self.omitted > 0 => counted,
+            _ => graph::compare(&self.declared, &self.observed).missing.len(),
+        }
+    }
 }
 
 /// Shows. The code is 1 if connections are missing.
@@ -53,26 +69,39 @@ pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
         Format::Dot => drawing().dot(),
         Format::Json => drawing().json() + "\n",
     })?;
-    let compared = graph::compare(&seen.declared, &seen.observed);
+    let missing = seen.missing();
     if options.output == Format::Table {
-        say(&summary(&seen, compared.missing.len()));
+        say(&summary(&seen, missing));
     }
-    Ok(u8::from(!compared.missing.is_empty()).into())
+    Ok(u8::from(missing > 0).into())
 }
 
 async fn look(cluster: &Cluster, name: &str) -> Result<Topology, Failure> {
     let network = find::network(cluster, name).await?;
     let config = NetworkConfig::from(&network.spec);
-    let edges = find::held(cluster, name, &config.peers_config_map, EDGES_KEY).await?;
+    let mut edges = find::held(cluster, name, EDGES_CONFIG_MAP, EDGES_KEY).await?;
+    if edges.is_none() {
+        // Operators of former versions wrote them beside the peers.
+        edges = find::held(cluster, name, &config.peers_config_map, EDGES_KEY).await?;
+    }
+    let omitted = find::held(cluster, name, EDGES_CONFIG_MAP, OMITTED_KEY).await?;
     let status = network.status.unwrap_or_default();
-    let peers: Vec<String> = status.peers.into_iter().map(|peer| peer.name).collect();
+    let mut peers: Vec<String> = status.peers.into_iter().map(|peer| peer.name).collect();
+    if status.peers_omitted > 0 {
+        let text = find::held(cluster, name, &config.peers_config_map, PEERS_KEY).await?;
+        let listed = peers::read(&text.unwrap_or_else(|| "[]".into())).map_err(Failure::new)?;
+        peers = listed.into_iter().map(|peer| peer.name).collect();
+    }
     let BootstrapConfig { enabled, .. } = config.bootstrap;
     let declared = if enabled { topology::declared(&config.bootstrap, &peers) } else { Vec::new() };
     let mut observed = graph::read(&edges.unwrap_or_default());
     // It is written before the status is: what is told has to be of one moment as far as it can.
     let listed: BTreeSet<&str> = peers.iter().map(String::as_str).collect();
     observed.retain(|edge| <[&str; 2]>::from(edge.ends()).iter().all(|end| listed.contains(end)));
-    Ok(Topology { name: name.to_owned(), peers, unready: status.unready, declared, observed })
+    let omitted = omitted.and_then(|count| count.parse().ok()).unwrap_or_default();
+    let counted = status.edges.map(|edges| usize::try_from(edges.missing).unwrap_or_default());
+    let unready = status.unready;
+    Ok(Topology { name: name.to_owned(), peers, unready, declared, observed, omitted, counted })
 }
 
 fn table(seen: &Topology, paint: Paint) -> String {
@@ -107,9 +136,15 @@ fn summary(seen: &Topology, missing: usize) -> String {
         return format!("no peer answers yet\nnext: mainstay networks describe {}\n", seen.name);
     }
     let islands = graph::components(&seen.peers, &seen.observed);
-    let (declared, there, name) = (seen.declared.len(), seen.observed.len(), &seen.name);
+    let (declared, there, name) = (seen.declared.len(), seen.observed.len() + seen.omitted, &seen.name);
+    let unseen = match seen.omitted {
+        0 => String::new(),
+        omitted => {
+            format!("{omitted} of the connections that are there are not recorded, and shown as missing\n")
+        }
+    };
     format!(
-        "{declared} declared, {there} there, {missing} missing; {}\nnext: mainstay networks topology {name} -o svg > {name}.svg\n",
+        "{unseen}{declared} declared, {there} there, {missing} missing; {}\nnext: mainstay networks topology {name} -o svg > {name}.svg\n",
         count(islands, "island")
     )
 }

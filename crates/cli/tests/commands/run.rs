@@ -90,6 +90,7 @@ async fn run_command(command: &str, namespace: &str, directory: &Path, kubectl: 
         .env("KUBECACHEDIR", directory.join("cache"))
         .env("HOME", directory)
         .env("NS", namespace)
+        .env("REPO", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .env("LC_ALL", "C")
         .stdin(std::process::Stdio::null())
         .kill_on_drop(true);

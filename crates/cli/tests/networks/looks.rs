@@ -213,6 +213,7 @@ async fn check_rendered(world: &World) {
         "namespace/network-lab".to_owned(),
         "configmap/network-config".to_owned(),
         "configmap/keramik-peers".to_owned(),
+        "configmap/network-edges".to_owned(),
         "secret/network-secret".to_owned(),
         "service/peers-0".to_owned(),
         "statefulset.apps/peers-0".to_owned(),

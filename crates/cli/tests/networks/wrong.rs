@@ -40,7 +40,7 @@ async fn peers_that_cannot_run_tell_why() {
             state       0 of 2 peers answer (peers-0-0: Simulated, peers-0-1: Simulated)
             namespace   network-foreign
             peers       0 of 2 answer
-            topology    ring, n 3
+            topology    ring, degree 3
 
             PEER        STATE       WHY
             peers-0-0   Simulated   its pod is simulated: nothing runs in it that could be asked
@@ -54,7 +54,7 @@ async fn peers_that_cannot_run_tell_why() {
             state       0 of 2 peers answer (peers-0-0: PodNotReady, peers-0-1: PodNotReady)
             namespace   network-broken
             peers       0 of 2 answer
-            topology    ring, n 3
+            topology    ring, degree 3
 
             PEER        STATE         WHY
             peers-0-0   PodNotReady   its pod is not ready: CrashLoopBackOff: it ended with code 2
@@ -68,7 +68,7 @@ async fn peers_that_cannot_run_tell_why() {
             state       0 of 2 peers answer (peers-0-0: PodPending, peers-0-1: PodPending)
             namespace   network-nowhere
             peers       0 of 2 answer
-            topology    ring, n 3
+            topology    ring, degree 3
 
             PEER        STATE        WHY
             peers-0-0   PodPending   its pod does not run yet: RunContainerError: exec: "/no/such/peer": no such file or directory

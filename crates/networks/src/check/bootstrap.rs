@@ -2,11 +2,25 @@
 
 use super::Found;
 use crate::config::{BootstrapConfig, NetworkConfig};
-use crate::kinds::Method;
+use crate::kinds::{BootstrapSpec, Method, NetworkSpec};
 use crate::share::split;
 
 /// What is said in place of names where there are none.
 const NOTHING: &str = "this network has no peers";
+
+/// The path of the degree.
+const DEGREE: &str = "spec.bootstrap.degree";
+
+/// What the config no longer shows: values under both the present and a former name.
+pub(super) fn check_names(spec: &NetworkSpec, found: &mut Found) {
+    let Some(BootstrapSpec { degree: Some(degree), n: Some(n), .. }) = &spec.bootstrap else { return };
+    if degree != n {
+        found.add(
+            DEGREE,
+            format!("must be the same as spec.bootstrap.n, its former name: {degree} is not {n}"),
+        );
+    }
+}
 
 pub(super) fn check(config: &NetworkConfig, found: &mut Found) {
     let bootstrap = &config.bootstrap;
@@ -14,7 +28,7 @@ pub(super) fn check(config: &NetworkConfig, found: &mut Found) {
     found.pull_policy("spec.bootstrap.imagePullPolicy", &bootstrap.image_pull_policy);
     found.within("spec.bootstrap.rewirePercent", bootstrap.rewire_percent, 0, 100);
     found.within("spec.bootstrap.patienceSeconds", bootstrap.patience_seconds, 0, 86_400);
-    check_n(config, found);
+    check_degree(config, found);
     match (bootstrap.method, bootstrap.edges.is_empty()) {
         (Method::Explicit, true) => found.add("spec.bootstrap.edges", "must be given with method explicit"),
         (Method::Explicit, false) => check_edges(config, found),
@@ -26,8 +40,8 @@ pub(super) fn check(config: &NetworkConfig, found: &mut Found) {
 }
 
 /// A number that was not given fits every network: it is as many as there are.
-fn check_n(config: &NetworkConfig, found: &mut Found) {
-    let (path, n, method) = ("spec.bootstrap.n", config.bootstrap.n, config.bootstrap.method);
+fn check_degree(config: &NetworkConfig, found: &mut Found) {
+    let (path, n, method) = (DEGREE, config.bootstrap.degree, config.bootstrap.method);
     if n < 1 {
         found.add(path, format!("must be at least 1, not {n}"));
     }
@@ -37,7 +51,7 @@ fn check_n(config: &NetworkConfig, found: &mut Found) {
         Method::Ring | Method::Random | Method::Sentinel => 1,
     };
     let most = config.replicas.saturating_sub(1);
-    if most < 1 || n < 1 || n == BootstrapConfig::default().n {
+    if most < 1 || n < 1 || n == BootstrapConfig::default().degree {
         return;
     }
     if n > most {

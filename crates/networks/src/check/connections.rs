@@ -18,7 +18,7 @@ pub(super) fn check(config: &NetworkConfig, found: &mut Found) {
             ("spec.bootstrap.method", "take kRegular or smallWorld, or fewer peers")
         }
         Method::Explicit => ("spec.bootstrap.edges", "declare fewer"),
-        _ => ("spec.bootstrap.n", "take a smaller one, or fewer peers"),
+        _ => ("spec.bootstrap.degree", "take a smaller one, or fewer peers"),
     };
     let message = format!(
         "must not declare more than {MOST_CONNECTIONS} connections; among {} peers it declares {count}: {cure}",
@@ -31,7 +31,7 @@ pub(super) fn check(config: &NetworkConfig, found: &mut Found) {
 fn count(config: &NetworkConfig) -> u64 {
     let peers = u64::from(config.replicas.unsigned_abs());
     let others = peers.saturating_sub(1);
-    let n = u64::try_from(config.bootstrap.n).unwrap_or_default().min(others);
+    let n = u64::try_from(config.bootstrap.degree).unwrap_or_default().min(others);
     let all = peers * others / 2;
     match config.bootstrap.method {
         Method::Ring | Method::Random | Method::SmallWorld => all.min(peers * n),
@@ -55,7 +55,7 @@ mod tests {
         use Method::{Full, KRegular, Random, Ring, Sentinel, SmallWorld, Star};
         for method in [Ring, Random, Sentinel, Full, Star, KRegular, SmallWorld] {
             for (replicas, n) in [(1, 1), (2, 1), (5, 2), (9, 3), (10, 9), (30, 4), (7, 50)] {
-                let bootstrap = BootstrapConfig { method, n, ..BootstrapConfig::default() };
+                let bootstrap = BootstrapConfig { method, degree: n, ..BootstrapConfig::default() };
                 let names: Vec<String> = (0..replicas).map(|peer| peer.to_string()).collect();
                 let declared = declared(&bootstrap, &names).len() as u64;
                 let counted = count(&NetworkConfig { replicas, bootstrap, ..NetworkConfig::default() });

@@ -16,6 +16,9 @@ use std::fmt;
 pub use simulation::{simulation_name_problems, simulation_problems};
 
 use crate::config::{Lifetime, NetworkConfig};
+use crate::kinds::NetworkSpec;
+use crate::objects::{CONFIG_MAP, EDGES_CONFIG_MAP, config_text};
+use crate::sizes::{CONFIG_MAP_BYTES_MAX, in_json};
 
 /// The most peers of a network.
 pub const MOST_PEERS: i32 = 2000;
@@ -25,7 +28,7 @@ pub const MOST_CONNECTIONS: u64 = 100_000;
 pub const MOST_GROUPS: usize = 10;
 
 /// What others call their ConfigMap in a network's namespace.
-const TAKEN_CONFIG_MAPS: [&str; 2] = ["network-config", "kube-root-ca.crt"];
+const TAKEN_CONFIG_MAPS: [&str; 3] = [CONFIG_MAP, EDGES_CONFIG_MAP, "kube-root-ca.crt"];
 
 /// Something that is wrong with what a user wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,9 +79,10 @@ impl Found {
     }
 }
 
-/// What is wrong with a network of this name.
-pub fn problems(config: &NetworkConfig, name: &str) -> Vec<Problem> {
+/// What is wrong with a network of this name. The config is that of the spec.
+pub fn problems(spec: &NetworkSpec, config: &NetworkConfig, name: &str) -> Vec<Problem> {
     let mut found = Found::default();
+    bootstrap::check_names(spec, &mut found);
     // The name of the namespace is a label, too.
     let most = names::LABEL_LENGTH - NetworkConfig::namespace("").len();
     found.add_some("metadata.name", names::label(name, most));
@@ -91,6 +95,12 @@ pub fn problems(config: &NetworkConfig, name: &str) -> Vec<Problem> {
         && seconds < 1
     {
         found.add("spec.ttlSeconds", format!("must be at least 1, not {seconds}"));
+    }
+    let bytes = in_json(&config_text(config));
+    if bytes > CONFIG_MAP_BYTES_MAX {
+        let message =
+            format!("must have at most {CONFIG_MAP_BYTES_MAX} bytes as JSON in a ConfigMap, not {bytes}");
+        found.add("spec.config", message);
     }
     let map = config.peers_config_map.as_str();
     if TAKEN_CONFIG_MAPS.contains(&map) {

@@ -10,7 +10,7 @@ fn told(problems: &[Problem]) -> String {
 
 fn check(name: &str, spec: &str, expected: &Expect) {
     let spec: NetworkSpec = serde_saphyr::from_str(spec).unwrap();
-    expected.assert_eq(&told(&problems(&NetworkConfig::from(spec), name)));
+    expected.assert_eq(&told(&problems(&spec, &NetworkConfig::from(&spec), name)));
 }
 
 fn check_simulation(spec: &str, expected: &Expect) {
@@ -26,16 +26,44 @@ fn what_is_right_has_no_problems() {
         "{replicas: 2000, peers: [{name: go, weight: 48}, {weight: 1, ports: [{name: flight, port: 5102}]}]}",
         "{replicas: 3, bootstrap: {method: explicit, edges: [{from: peers-0-0, to: peers-0-2}]}}",
         "{replicas: 3, peers: [{storage: {size: 500M}}], monitoring: {podMonitor: {enabled: true}}}",
-        "{replicas: 2, bootstrap: {method: full, n: 50}}",
+        "{replicas: 2, bootstrap: {method: full, degree: 50}}",
         "{replicas: 447, bootstrap: {method: full}}",
         "{replicas: 2000, bootstrap: {method: full, enabled: false}}",
-        "{replicas: 2000, bootstrap: {method: kRegular, n: 100}}",
-        "{replicas: 9, ttlSeconds: 60, bootstrap: {method: smallWorld, n: 8, rewirePercent: 0}}",
-        "{replicas: 2, bootstrap: {method: kRegular, n: 1}}",
+        "{replicas: 2000, bootstrap: {method: kRegular, degree: 100}}",
+        "{replicas: 9, ttlSeconds: 60, bootstrap: {method: smallWorld, degree: 8, rewirePercent: 0}}",
+        "{replicas: 2, bootstrap: {method: kRegular, degree: 1}}",
+        "{replicas: 9, bootstrap: {\"n\": 4}}",
+        "{replicas: 9, bootstrap: {degree: 4, \"n\": 4}}",
     ] {
         check("a-2", spec, &expect![[""]]);
     }
     check(&"a".repeat(55), "replicas: 1", &expect![[""]]);
+}
+
+#[test]
+fn the_degree_may_have_its_former_name_but_not_two_values() {
+    let degree = |bootstrap: &str| {
+        let spec: NetworkSpec = serde_saphyr::from_str(&format!("{{replicas: 9, {bootstrap}}}")).unwrap();
+        NetworkConfig::from(spec).bootstrap.degree
+    };
+    assert_eq!(degree("bootstrap: {\"n\": 4}"), 4);
+    assert_eq!(degree("bootstrap: {degree: 5}"), 5);
+    assert_eq!(degree("bootstrap: {}"), 3);
+    check(
+        "a",
+        "{replicas: 9, bootstrap: {degree: 3, \"n\": 5}}",
+        &expect!["spec.bootstrap.degree: must be the same as spec.bootstrap.n, its former name: 3 is not 5"],
+    );
+}
+
+#[test]
+fn what_peers_are_to_know_has_to_fit_into_a_config_map() {
+    let spec = format!("{{replicas: 1, config: {{text: {}}}}}", "a".repeat(1024 * 1024));
+    check(
+        "a",
+        &spec,
+        &expect!["spec.config: must have at most 983040 bytes as JSON in a ConfigMap, not 1048630"],
+    );
 }
 
 #[test]
@@ -86,16 +114,16 @@ fn absurdly_many_connections_are_refused() {
     );
     check(
         "a",
-        "{replicas: 2000, bootstrap: {method: random, n: 51}}",
+        "{replicas: 2000, bootstrap: {method: random, degree: 51}}",
         &expect![
-            "spec.bootstrap.n: must not declare more than 100000 connections; among 2000 peers it declares 102000: take a smaller one, or fewer peers"
+            "spec.bootstrap.degree: must not declare more than 100000 connections; among 2000 peers it declares 102000: take a smaller one, or fewer peers"
         ],
     );
     check(
         "a",
-        "{replicas: 2000, bootstrap: {method: sentinel, n: 1999}}",
+        "{replicas: 2000, bootstrap: {method: sentinel, degree: 1999}}",
         &expect![
-            "spec.bootstrap.n: must not declare more than 100000 connections; among 2000 peers it declares 1999000: take a smaller one, or fewer peers"
+            "spec.bootstrap.degree: must not declare more than 100000 connections; among 2000 peers it declares 1999000: take a smaller one, or fewer peers"
         ],
     );
 }
@@ -207,27 +235,29 @@ fn what_peers_run_can_be_run() {
 fn connections_can_be_made() {
     check(
         "a",
-        "{replicas: 4, bootstrap: {n: 4}}",
-        &expect!["spec.bootstrap.n: must be at most 3, which is how many others each of 4 peers has, not 4"],
+        "{replicas: 4, bootstrap: {degree: 4}}",
+        &expect![
+            "spec.bootstrap.degree: must be at most 3, which is how many others each of 4 peers has, not 4"
+        ],
     );
     check(
         "a",
-        "{replicas: 4, bootstrap: {n: 0, method: star}}",
-        &expect!["spec.bootstrap.n: must be at least 1, not 0"],
+        "{replicas: 4, bootstrap: {degree: 0, method: star}}",
+        &expect!["spec.bootstrap.degree: must be at least 1, not 0"],
     );
     check(
         "a",
-        "{replicas: 4, bootstrap: {n: 1, method: kRegular, rewirePercent: 101}}",
+        "{replicas: 4, bootstrap: {degree: 1, method: kRegular, rewirePercent: 101}}",
         &expect![[r#"
         spec.bootstrap.rewirePercent: must be from 0 to 100, not 101
-        spec.bootstrap.n: must be at least 2 with method kRegular, because pairs cannot reach each other, not 1"#]],
+        spec.bootstrap.degree: must be at least 2 with method kRegular, because pairs cannot reach each other, not 1"#]],
     );
     check(
         "a",
-        "{replicas: 4, bootstrap: {n: 1, method: smallWorld, patienceSeconds: -1}}",
+        "{replicas: 4, bootstrap: {degree: 1, method: smallWorld, patienceSeconds: -1}}",
         &expect![[r#"
         spec.bootstrap.patienceSeconds: must be from 0 to 86400, not -1
-        spec.bootstrap.n: must be at least 2 with method smallWorld, because the connection to the next peer never goes far, not 1"#]],
+        spec.bootstrap.degree: must be at least 2 with method smallWorld, because the connection to the next peer never goes far, not 1"#]],
     );
     check(
         "a",

@@ -90,6 +90,8 @@ pub struct PeerGroupSpec {
     /// The port that other peers connect to; 4001 unless given.
     #[schemars(range(min = 1, max = 65535))]
     pub p2p_port: Option<i32>,
+    /// Whether peers may announce addresses that their pods do not have, such as those of a gateway; no unless given.
+    pub allow_other_addresses: Option<bool>,
     /// The key that a peer of this group has in `peers.json`; `ipfs` unless given.
     pub tag: Option<String>,
     /// What is run to its end before a peer starts, one after the other.
@@ -173,7 +175,10 @@ pub struct BootstrapSpec {
     pub image_pull_policy: Option<String>,
     /// Which peers are connected; `ring` unless given.
     pub method: Option<Method>,
-    /// How many each dials, as the method has it; 3 unless given. For `kRegular` how many each is connected to.
+    /// Number of peers that each peer dials; 3 unless given. For `kRegular` the number of peers that each is connected to.
+    #[schemars(range(min = 1, max = 1000))]
+    pub degree: Option<i32>,
+    /// Deprecated: the former name of `degree`. `kubectl` reads a plain `n` as `false`, so it cannot be written without quotes.
     #[schemars(range(min = 1, max = 1000))]
     pub n: Option<i32>,
     /// What chance is made from in `random` and `smallWorld`; 0 unless given. The same seed and peers give the same connections.
@@ -192,17 +197,17 @@ pub struct BootstrapSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Method {
-    /// Each dials the next `n`, the last ones the first again.
+    /// Each dials the next `degree`, the last ones the first again.
     Ring,
-    /// Each dials `n` others, as the seed has it.
+    /// Each dials `degree` others, as the seed has it.
     Random,
-    /// Each dials the first `n`.
+    /// Each dials the first `degree`.
     Sentinel,
     /// Everyone is connected to everyone.
     Full,
     /// Everyone dials the first.
     Star,
-    /// Each is connected to exactly `n` others.
+    /// Each is connected to exactly `degree` others.
     KRegular,
     /// A ring of which some connections go far, as the seed has it.
     SmallWorld,

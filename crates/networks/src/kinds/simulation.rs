@@ -45,7 +45,7 @@ pub struct SimulationSpec {
     pub image_pull_policy: Option<String>,
     /// Where the numbers of the load are sent by OTLP, as `http://collector.monitoring:4318`; they are served to Prometheus in any case.
     pub otlp_endpoint: Option<String>,
-    /// What the network has to stand. All of them have to be met; without any, it is enough that the load was there.
+    /// What the network has to stand. All of them have to be met, and at least one request must have been answered.
     #[schemars(length(max = 50))]
     pub criteria: Option<Vec<CriterionSpec>>,
     /// What goes wrong meanwhile.
@@ -87,7 +87,7 @@ pub struct CriterionSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Metric {
-    /// Requests that were answered, failures included.
+    /// Requests that were sent, failures included.
     Requests,
     /// Requests that failed.
     Failures,

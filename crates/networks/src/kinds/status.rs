@@ -20,12 +20,18 @@ pub struct NetworkStatus {
     pub ready_replicas: i32,
     /// Where all that belongs to the network is.
     pub namespace: String,
-    /// The peers that answer, as they are in `peers.json`.
+    /// The peers that answer, as they are in `peers.json`, as far as there is room for them here.
     #[serde(default)]
     pub peers: Vec<Peer>,
-    /// Those that do not, and why.
+    /// Number of peers that answer and are not listed here. All of them are in `peers.json`. Absent if it is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub peers_omitted: i32,
+    /// The first hundred of those that do not answer, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unready: Vec<UnreadyPeer>,
+    /// Number of peers that do not answer and are not listed here. Absent if it is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unready_omitted: i32,
     /// When the network will be deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expiration_time: Option<Time>,
@@ -39,6 +45,11 @@ pub struct NetworkStatus {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(default)]
     pub conditions: Vec<Condition>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &i32) -> bool {
+    *count == 0
 }
 
 /// A peer that does not answer.
@@ -92,6 +103,9 @@ pub struct SimulationStatus {
     /// The peers that it is about, by the names of their pods, in the order of their workers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<String>,
+    /// The addresses that peers may have been told to keep out while a partition is active. All of them are let in again at its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_addresses: Vec<String>,
     /// What became of each fault, in the order of the spec.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultStatus>,
@@ -158,7 +172,7 @@ pub struct FaultStatus {
     /// The pods that are to be deleted now, for `kill` and `churn`. It is these that go, and never those that come in their place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<DoomedPod>,
-    /// The addresses that peers may have been told to keep out, for `partition`. All of them are let in again at its end.
+    /// As `blockedAddresses` of the simulation. Written by former versions only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
     /// The peers that have been told already, for `pause` and `latency`.

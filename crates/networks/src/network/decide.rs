@@ -1,7 +1,7 @@
 //! What is done for a network: from its config, what its peers answered, its Job, its last status and the time, to `peers.json`, the Job, dials
 //! and the status. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -14,11 +14,16 @@ use super::tell::{self, Told};
 use crate::config::{Lifetime, NetworkConfig};
 use crate::graph::{self, Cut, Dial, Edges};
 use crate::kinds::{NetworkStatus, Repair, UnreadyPeer};
-use crate::peers::Peer;
+use crate::peers::{self, Peer};
+use crate::sizes::{CONFIG_MAP_BYTES_MAX, STATUS_PEERS_BYTES_MAX, STATUS_UNREADY_MAX};
 use crate::topology;
 
 /// While peers come up that nobody tells of, they are asked so often.
 const SOON: Duration = Duration::from_secs(2);
+/// Peers with the same id that each of them names.
+const DUPLICATES_NAMED: usize = 3;
+/// Characters of a message about a peer: the status has one for each.
+const MESSAGE_CHARS_MAX: usize = 160;
 /// For so long.
 const HASTE: Duration = Duration::from_mins(2);
 
@@ -76,6 +81,8 @@ pub struct Decision {
     pub bootstrap: bool,
     /// The connections that are dialled now.
     pub dials: Vec<Dial>,
+    /// Connections that seem to be missing, but an end of them was not asked in this look. They may have been made since it was.
+    pub doubtful: Vec<Dial>,
     /// The status, without its conditions.
     pub status: NetworkStatus,
     /// What conditions say.
@@ -109,16 +116,20 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
             || !declared.is_empty() && (all_answer || patience_ends.is_some_and(|at| at <= situation.now)));
     let repairs =
         config.bootstrap.enabled && config.topology.repair == Repair::Missing && situation.job.is_over();
-    let dials = if repairs { comparison.missing.clone() } else { Vec::new() };
+    let missing = if repairs { comparison.missing.clone() } else { Vec::new() };
+    let (dials, doubtful): (Vec<Dial>, Vec<Dial>) = certain(missing, situation.seen);
     let islands = graph::components(&names, &assembly.edges);
     let has_peers = !names.is_empty();
+    let shown = peers::fit(&assembly.peers, STATUS_PEERS_BYTES_MAX);
     let status = NetworkStatus {
         observed_generation: None,
         replicas: config.replicas,
         ready_replicas: count(names.len()),
         namespace: NetworkConfig::namespace(situation.name),
-        peers: assembly.peers.clone(),
-        unready: assembly.unready.iter().map(unready_status).collect(),
+        peers: shown.peers,
+        peers_omitted: count(shown.omitted),
+        unready: assembly.unready.iter().take(STATUS_UNREADY_MAX).map(unready_status).collect(),
+        unready_omitted: count(assembly.unready.len().saturating_sub(STATUS_UNREADY_MAX)),
         expiration_time: expiration(config, situation.created).map(Time),
         edges: has_peers.then(|| comparison.status()),
         components: has_peers.then_some(count(islands)),
@@ -133,7 +144,16 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
         patience_ends,
     });
     let wake = wake(situation, &assembly, &dials, patience_ends);
-    Decision { peers: assembly.peers, edges: assembly.edges, bootstrap, dials, status, told, wake }
+    let Assembly { peers, edges, .. } = assembly;
+    Decision { peers, edges, bootstrap, dials, doubtful, status, told, wake }
+}
+
+/// Splits off the connections of which one end was not asked in this look. What it answered before may be older than the Job's dials.
+fn certain(missing: Vec<Dial>, seen: &[Seen]) -> (Vec<Dial>, Vec<Dial>) {
+    let asked = seen.iter().filter(|seen| seen.is_fresh).map(|seen| seen.name.as_str());
+    let asked: BTreeSet<&str> = asked.collect();
+    let is_certain = |dial: &Dial| asked.contains(dial.from.as_str()) && asked.contains(dial.to.as_str());
+    missing.into_iter().partition(is_certain)
 }
 
 /// The peers that answer, those that do not, and how the former are connected.
@@ -153,14 +173,21 @@ fn assemble(config: &NetworkConfig, seen: &[Seen]) -> Assembly {
         match &seen.answer {
             Err(unready) => assembly.unready.push((seen.name.clone(), unready.clone())),
             Ok(answer) if named[answer.peer_id.as_str()].len() > 1 => {
-                let others = named[answer.peer_id.as_str()].iter().filter(|name| **name != seen.name);
-                let others = others.map(|name| (*name).to_owned()).collect();
-                let unready = Unready::DuplicateId { peer_id: answer.peer_id.clone(), others };
+                let all = &named[answer.peer_id.as_str()];
+                let others = all.iter().filter(|name| **name != seen.name).take(DUPLICATES_NAMED);
+                let others: Vec<String> = others.map(|name| (*name).to_owned()).collect();
+                let more = all.len() - 1 - others.len();
+                let unready = Unready::DuplicateId { peer_id: answer.peer_id.clone(), others, more };
                 assembly.unready.push((seen.name.clone(), unready));
             }
             Ok(answer) => assembly.peers.push(peer(config, seen, answer)),
         }
     }
+    let answering = assembly.peers.len();
+    let listed = peers::fit(&assembly.peers, CONFIG_MAP_BYTES_MAX);
+    let omitted = &assembly.peers[answering - listed.omitted..];
+    assembly.unready.extend(omitted.iter().map(|peer| (peer.name.clone(), Unready::NotListed)));
+    assembly.peers = listed.peers;
     let told = answers(seen).filter(|(_, answer)| named[answer.peer_id.as_str()].len() == 1);
     let told = told.map(|(seen, answer)| (seen.name.as_str(), answer.connections.as_slice()));
     assembly.edges = graph::observed(&assembly.peers, told);
@@ -190,7 +217,12 @@ fn peer(config: &NetworkConfig, seen: &Seen, answer: &Answer) -> Peer {
 }
 
 fn unready_status((name, unready): &(String, Unready)) -> UnreadyPeer {
-    UnreadyPeer { name: name.clone(), reason: unready.reason().into(), message: unready.to_string() }
+    let text = unready.to_string();
+    let mut message: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
+    if message.len() < text.len() {
+        message.push('…');
+    }
+    UnreadyPeer { name: name.clone(), reason: unready.reason().into(), message }
 }
 
 /// When those peers that answer are connected without the others: only if there are two at least.

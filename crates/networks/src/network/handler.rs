@@ -26,7 +26,7 @@ use super::tell::READY;
 use crate::check::problems;
 use crate::config::NetworkConfig;
 use crate::graph::{Cut, Dial};
-use crate::kinds::{Network, NetworkStatus, Simulation, labels};
+use crate::kinds::{Network, NetworkSpec, NetworkStatus, Simulation, labels};
 use crate::metrics::NetworkMetrics;
 use crate::objects::{self, Parts, SECRET};
 use crate::rpc::Rpc;
@@ -36,6 +36,8 @@ use crate::simulation::partitions;
 const DEADLINE: Duration = Duration::from_mins(5);
 /// Dials that a plan tells one by one.
 const DIALS_TOLD: usize = 50;
+/// Problems of a spec that a condition names; there can be one for each edge.
+const PROBLEMS_TOLD: usize = 20;
 /// Bytes that the keys of peers are made from.
 const SECRET_BYTES: usize = 32;
 
@@ -95,7 +97,7 @@ impl Networks {
             let halt = Halt { reason: Reason::Expired, message };
             return Ok(stand_still(request, &known, &config, &halt)?.delete_parent());
         }
-        if let Some(halt) = obstacle(request, &config)? {
+        if let Some(halt) = obstacle(request, &network.spec, &config)? {
             let response = stand_still(request, &known, &config, &halt)?;
             return Ok(match expires {
                 Some(at) => response
@@ -135,8 +137,10 @@ impl Networks {
         seen: Vec<Seen>,
         response: SyncResponse,
     ) -> SyncResponse {
+        // Both ends are asked in the next look, however soon that is.
+        self.memory.ask_again(request.uid(), runs_of(&decision.doubtful, &seen));
         if decision.dials.is_empty() {
-            if seen.iter().any(|seen| seen.is_fresh) {
+            if decision.doubtful.is_empty() && seen.iter().any(|seen| seen.is_fresh) {
                 self.memory.complete(request.uid());
             }
             return response;
@@ -175,10 +179,17 @@ fn dials_told(dials: &[Dial]) -> String {
 }
 
 /// What has to be otherwise before anything is done.
-fn obstacle(request: &SyncRequest, config: &NetworkConfig) -> Result<Option<Halt>, Error> {
-    let problems = problems(config, request.name());
+fn obstacle(
+    request: &SyncRequest,
+    spec: &NetworkSpec,
+    config: &NetworkConfig,
+) -> Result<Option<Halt>, Error> {
+    let problems = problems(spec, config, request.name());
     if !problems.is_empty() {
-        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let mut all: Vec<String> = problems.iter().take(PROBLEMS_TOLD).map(ToString::to_string).collect();
+        if problems.len() > PROBLEMS_TOLD {
+            all.push(format!("and {} more", problems.len() - PROBLEMS_TOLD));
+        }
         return Ok(Some(Halt { reason: Reason::InvalidSpec, message: all.join("; ") }));
     }
     let name = NetworkConfig::namespace(request.name());

@@ -55,6 +55,16 @@ struct Known {
     rounds: u32,
 }
 
+impl Known {
+    fn expire<'a>(&mut self, runs: impl IntoIterator<Item = &'a str>) {
+        for run in runs {
+            if let Some((at, _)) = self.answers.get_mut(run) {
+                *at = Timestamp::MIN;
+            }
+        }
+    }
+}
+
 impl Memory {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
         // A lock whose holder panicked holds consistent data: every critical section is a single change.
@@ -78,15 +88,18 @@ impl Memory {
         self.lock().get(network).map_or(0, |known| known.rounds)
     }
 
-    /// Another time. What the peers with these runs answered before does not tell of it, so they are asked anew.
+    /// Counts another time. What the peers with these runs answered before does not show it, so they are asked again.
     pub fn dialled<'a>(&self, network: &str, runs: impl IntoIterator<Item = &'a str>) {
         let mut all = self.lock();
         let known = all.entry(network.to_owned()).or_default();
         known.rounds = known.rounds.saturating_add(1);
-        for run in runs {
-            if let Some((at, _)) = known.answers.get_mut(run) {
-                *at = Timestamp::MIN;
-            }
+        known.expire(runs);
+    }
+
+    /// The peers with these runs are asked in the next look.
+    pub fn ask_again<'a>(&self, network: &str, runs: impl IntoIterator<Item = &'a str>) {
+        if let Some(known) = self.lock().get_mut(network) {
+            known.expire(runs);
         }
     }
 
@@ -154,9 +167,7 @@ async fn ask(rpc: &dyn Rpc, asked: &Asked, known: Option<Answer>) -> Result<Answ
         (known.peer_id, known.addresses)
     } else {
         let identity = within(timeout, rpc.identity(&asked.endpoint)).await?;
-        let mut addresses = published(&identity, asked.address);
-        // Peers tell them in whichever order, and a list that only changed its order is not to be written again.
-        addresses.sort();
+        let addresses = published(&identity, &asked.announced);
         (identity.peer_id, addresses)
     };
     if addresses.is_empty() {

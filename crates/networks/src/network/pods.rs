@@ -11,6 +11,7 @@ use super::reason::Unready;
 use crate::config::NetworkConfig;
 use crate::kinds::labels;
 use crate::rpc::Endpoint;
+use crate::rpc::multiaddr::Announced;
 
 /// Containers of a cluster on one machine. Their pods are processes at loopback addresses, or simulated at others.
 const LOCAL_CONTAINER: &str = "mainstay://";
@@ -34,8 +35,8 @@ pub struct PeerPod {
 pub struct Asked {
     /// Where.
     pub endpoint: Endpoint,
-    /// Its address.
-    pub address: IpAddr,
+    /// The addresses that its peer may announce.
+    pub announced: Announced,
     /// Which run of which pod: a peer can be another one after each start.
     pub run: String,
 }
@@ -108,6 +109,8 @@ fn standing(pod: &Pod, config: &NetworkConfig, group: usize, asks_simulated: boo
     let Some(address) = status.pod_ip.and_then(|ip| ip.parse::<IpAddr>().ok()) else {
         return Err(Unready::PodPending("it has no address".into()));
     };
+    let further = status.pod_ips.unwrap_or_default().into_iter().filter_map(|ip| ip.ip.parse().ok());
+    let own = std::iter::once(address).chain(further.filter(|ip| *ip != address)).collect();
     let containers = status.container_statuses.unwrap_or_default();
     let ids: Vec<String> = containers.iter().filter_map(|container| container.container_id.clone()).collect();
     let is_local = ids.iter().any(|id| id.starts_with(LOCAL_CONTAINER));
@@ -125,5 +128,6 @@ fn standing(pod: &Pod, config: &NetworkConfig, group: usize, asks_simulated: boo
         timeout: Duration::from_millis(u64::try_from(group.rpc.timeout_milliseconds).unwrap_or_default()),
     };
     let run = format!("{} {} {}", pod.uid().unwrap_or_default(), ids.join(" "), endpoint.url);
-    Ok(Asked { endpoint, address, run })
+    let announced = Announced { own, others: group.allow_other_addresses };
+    Ok(Asked { endpoint, announced, run })
 }

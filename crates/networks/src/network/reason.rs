@@ -21,12 +21,16 @@ pub enum Unready {
     Rpc(RpcError),
     /// None of its addresses can be reached by others.
     NoAddress,
+    /// It answers, but `peers.json` has no room for it.
+    NotListed,
     /// Another one says that it is the same peer. Nobody can tell which of them is right.
     DuplicateId {
         /// Who both say they are.
         peer_id: String,
-        /// The others.
+        /// The first of the others.
         others: Vec<String>,
+        /// Number of the others that are not named.
+        more: usize,
     },
 }
 
@@ -41,6 +45,7 @@ impl Unready {
             Self::Simulated => "Simulated",
             Self::Rpc(error) => error.reason(),
             Self::NoAddress => "NoAddress",
+            Self::NotListed => "NotListed",
             Self::DuplicateId { .. } => "DuplicateId",
         }
     }
@@ -64,9 +69,11 @@ impl fmt::Display for Unready {
             Self::PodEnded => f.write_str("its pod has ended"),
             Self::Simulated => f.write_str("its pod is simulated: nothing runs in it that could be asked"),
             Self::Rpc(error) => error.fmt(f),
-            Self::NoAddress => f.write_str("it tells no address that others could reach"),
-            Self::DuplicateId { peer_id, others } => {
-                write!(f, "it says that it is {peer_id}, and so does {}", others.join(" and "))
+            Self::NoAddress => f.write_str("it announces no address of its pod that others can reach"),
+            Self::NotListed => f.write_str("peers.json has no room for it: a ConfigMap holds a mebibyte"),
+            Self::DuplicateId { peer_id, others, more } => {
+                write!(f, "it says that it is {peer_id}, and so does {}", others.join(" and "))?;
+                if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
         }
     }

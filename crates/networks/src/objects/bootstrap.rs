@@ -10,8 +10,11 @@ use serde_json::{Value, json};
 
 use super::{FILES, metadata, with_role};
 use crate::config::{BootstrapConfig, NetworkConfig};
+use crate::graph::EDGES_KEY;
 use crate::kinds::labels::role;
 use crate::peers::PEERS_KEY;
+use crate::sizes::VARIABLE_BYTES_MAX;
+use crate::topology::NamedEdges;
 
 /// How often the Job is tried again.
 const RETRIES: i32 = 4;
@@ -20,34 +23,37 @@ const DEADLINE_SECONDS: i64 = 600;
 /// The volume with `peers.json`.
 const VOLUME: &str = "peers";
 
-/// What the Job runs. Peers are read from the ConfigMap of the default name.
+/// The volume with the connections that are declared, if they are in a file, and where it is.
+const EDGES_VOLUME: &str = "edges";
+const EDGES_FILES: &str = "/bootstrap";
+
+/// What the Job runs. Peers are read from the ConfigMap of the default name, and many edges from that of [`bootstrap_edges`].
 pub fn bootstrap_job_spec(config: impl Into<BootstrapConfig>) -> JobSpec {
     job_spec(&config.into(), &NetworkConfig::default().peers_config_map)
 }
 
 fn job_spec(config: &BootstrapConfig, peers_config_map: &str) -> JobSpec {
+    let mut mounts = vec![(VOLUME, peers_config_map.to_owned(), FILES)];
+    if let DeclaredEdges::File { config_map, .. } = DeclaredEdges::of(config) {
+        mounts.push((EDGES_VOLUME, config_map, EDGES_FILES));
+    }
     let container = Container {
         name: "bootstrap".into(),
         image: Some(config.image.clone()),
         image_pull_policy: Some(config.image_pull_policy.clone()),
         args: Some(vec!["runner".into(), "bootstrap".into()]),
         env: Some(environment(config)),
-        volume_mounts: Some(vec![VolumeMount {
-            name: VOLUME.into(),
-            mount_path: FILES.into(),
-            read_only: Some(true),
-            ..VolumeMount::default()
-        }]),
+        volume_mounts: Some(mounts.iter().map(|(volume, _, path)| mount(volume, path)).collect()),
         ..Container::default()
     };
-    let peers =
-        ConfigMapVolumeSource { name: peers_config_map.to_owned(), ..ConfigMapVolumeSource::default() };
     let pod = PodSpec {
         restart_policy: Some("Never".into()),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         containers: vec![container],
-        volumes: Some(vec![Volume { name: VOLUME.into(), config_map: Some(peers), ..Volume::default() }]),
+        volumes: Some(
+            mounts.iter().map(|(volume, config_map, _)| of_config_map(volume, config_map)).collect(),
+        ),
         ..PodSpec::default()
     };
     JobSpec {
@@ -58,13 +64,61 @@ fn job_spec(config: &BootstrapConfig, peers_config_map: &str) -> JobSpec {
     }
 }
 
+fn mount(volume: &str, path: &str) -> VolumeMount {
+    VolumeMount {
+        name: volume.into(),
+        mount_path: path.into(),
+        read_only: Some(true),
+        ..VolumeMount::default()
+    }
+}
+
+fn of_config_map(volume: &str, config_map: &str) -> Volume {
+    let source = ConfigMapVolumeSource { name: config_map.to_owned(), ..ConfigMapVolumeSource::default() };
+    Volume { name: volume.into(), config_map: Some(source), ..Volume::default() }
+}
+
+/// How the Job gets the connections that are declared.
+enum DeclaredEdges {
+    /// In a variable.
+    Variable(String),
+    /// In a file, because a variable cannot hold them. The ConfigMap is named after its text, so that other edges make another Job.
+    File { config_map: String, text: String },
+}
+
+impl DeclaredEdges {
+    fn of(config: &BootstrapConfig) -> Self {
+        let variable = json!(config.edges).to_string();
+        if variable.len() <= VARIABLE_BYTES_MAX {
+            return Self::Variable(variable);
+        }
+        let text = json!(NamedEdges::of(&config.edges)).to_string();
+        Self::File { config_map: format!("bootstrap-edges-{}", content_hash(&json!(text))), text }
+    }
+}
+
+/// The ConfigMap with the connections that are declared, if a variable cannot hold them.
+pub fn bootstrap_edges(network: &str, config: &NetworkConfig) -> Option<Value> {
+    match DeclaredEdges::of(&config.bootstrap) {
+        DeclaredEdges::Variable(_) => None,
+        DeclaredEdges::File { config_map, text } => Some(json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(network, &config_map),
+            "data": {EDGES_KEY: text},
+        })),
+    }
+}
+
 fn environment(config: &BootstrapConfig) -> Vec<EnvVar> {
+    let edges = match DeclaredEdges::of(config) {
+        DeclaredEdges::Variable(text) => ("BOOTSTRAP_EDGES", text),
+        DeclaredEdges::File { .. } => ("BOOTSTRAP_EDGES_PATH", format!("{EDGES_FILES}/{EDGES_KEY}")),
+    };
     let all = [
         ("BOOTSTRAP_METHOD", text(&json!(config.method))),
-        ("BOOTSTRAP_N", config.n.to_string()),
+        ("BOOTSTRAP_N", config.degree.to_string()),
         ("BOOTSTRAP_PEERS_PATH", format!("{FILES}/{PEERS_KEY}")),
         ("BOOTSTRAP_SEED", config.seed.to_string()),
-        ("BOOTSTRAP_EDGES", json!(config.edges).to_string()),
+        edges,
         ("BOOTSTRAP_REWIRE_PERCENT", config.rewire_percent.to_string()),
     ];
     let variable = |(name, value): (&str, String)| EnvVar {

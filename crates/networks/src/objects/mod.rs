@@ -5,7 +5,9 @@
 //! ├─ ConfigMap network-config   what peers are to know
 //! ├─ Secret    network-secret   what their keys are made from
 //! ├─ Service, StatefulSet       one of each for a group of peers
-//! ├─ ConfigMap keramik-peers    the peers that answer, and how they are connected
+//! ├─ ConfigMap keramik-peers    the peers that answer
+//! ├─ ConfigMap network-edges    how they are connected
+//! ├─ ConfigMap bootstrap-edges-HASH   the connections that are declared, if a variable cannot hold them
 //! ├─ Job       bootstrap-HASH   connects them
 //! └─ PodMonitor                 one for a group, where the cluster has that kind
 //! ```
@@ -22,16 +24,18 @@ use mainstay::diff::content_hash;
 use serde_json::{Value, json};
 
 use crate::config::NetworkConfig;
-use crate::graph::{self, EDGES_KEY, Edges};
+use crate::graph::{self, EDGES_KEY, Edges, OMITTED_KEY};
 use crate::kinds::labels;
 use crate::peers::{self, PEERS_KEY, Peer};
 
-pub use bootstrap::{bootstrap_job, bootstrap_job_name, bootstrap_job_spec};
+pub use bootstrap::{bootstrap_edges, bootstrap_job, bootstrap_job_name, bootstrap_job_spec};
 pub use group::{replicas, service, stateful_set};
 pub use monitor::{MONITORS, pod_monitor};
 
 /// The name of the ConfigMap with what peers are to know.
 pub const CONFIG_MAP: &str = "network-config";
+/// The name of the ConfigMap with the connections that there are.
+pub const EDGES_CONFIG_MAP: &str = "network-edges";
 /// The name of the Secret that the keys of peers are made from, and its key.
 pub const SECRET: (&str, &str) = ("network-secret", "secret");
 /// Where files about the network are, in peers and in Jobs.
@@ -58,8 +62,14 @@ pub fn all(network: &str, config: &NetworkConfig, parts: &Parts<'_>) -> Vec<Valu
         all.push(service(network, config, place));
         all.push(stateful_set(network, config, place));
     }
-    all.extend(parts.peers.map(|(peers, edges)| peers_config_map(network, config, peers, edges)));
-    all.extend(parts.bootstrap.then(|| bootstrap_job(network, config)));
+    if let Some((peers, edges)) = parts.peers {
+        all.push(peers_config_map(network, config, peers));
+        all.push(edges_config_map(network, edges));
+    }
+    if parts.bootstrap {
+        all.extend(bootstrap_edges(network, config));
+        all.push(bootstrap_job(network, config));
+    }
     all
 }
 
@@ -73,7 +83,7 @@ pub fn namespace(network: &str) -> Value {
 }
 
 /// What peers are to know, as the file that `NETWORK_CONFIG` names has it.
-fn config_text(config: &NetworkConfig) -> String {
+pub(crate) fn config_text(config: &NetworkConfig) -> String {
     json!({"networkType": config.network_type, "config": config.config}).to_string()
 }
 
@@ -98,10 +108,21 @@ fn secret(network: &str, text: &str) -> Value {
     })
 }
 
-fn peers_config_map(network: &str, config: &NetworkConfig, listed: &[Peer], edges: &Edges) -> Value {
+fn peers_config_map(network: &str, config: &NetworkConfig, listed: &[Peer]) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(network, &config.peers_config_map),
-        "data": {PEERS_KEY: peers::write(listed), EDGES_KEY: graph::write(edges)},
+        "data": {PEERS_KEY: peers::write(listed)},
+    })
+}
+
+fn edges_config_map(network: &str, edges: &Edges) -> Value {
+    let (text, omitted) = graph::write(edges);
+    let mut data = json!({EDGES_KEY: text});
+    if omitted > 0 {
+        data[OMITTED_KEY] = json!(omitted.to_string());
+    }
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(network, EDGES_CONFIG_MAP), "data": data,
     })
 }
 

@@ -48,6 +48,7 @@ fn a_network_consists_of_these_in_an_order_in_which_they_can_be_made() {
         Service network-lab/far
         StatefulSet network-lab/far
         ConfigMap network-lab/keramik-peers
+        ConfigMap network-lab/network-edges
     "#]]
     .assert_eq(&names(&objects));
     assert_eq!(job["metadata"]["name"], bootstrap_job_name(&config(spec)));
@@ -297,9 +298,10 @@ fn the_job_is_named_after_all_that_it_depends_on() {
     let name = |bootstrap: Value| bootstrap_job_name(&config(json!({"replicas": 3, "bootstrap": bootstrap})));
     let plain = name(json!({}));
     assert_eq!(plain, name(json!({"method": "ring", "patienceSeconds": 1})));
+    assert_eq!(name(json!({"degree": 2})), name(json!({"n": 2})));
     for other in [
         json!({"method": "star"}),
-        json!({"n": 2}),
+        json!({"degree": 2}),
         json!({"seed": 1}),
         json!({"image": "example.com/runner:2"}),
         json!({"imagePullPolicy": "Always"}),
@@ -316,7 +318,7 @@ fn the_job_is_named_after_all_that_it_depends_on() {
 
 #[test]
 fn one_line_makes_the_job_of_a_spec() {
-    let spec = BootstrapSpec { method: Some(Method::KRegular), n: Some(4), ..BootstrapSpec::default() };
+    let spec = BootstrapSpec { method: Some(Method::KRegular), degree: Some(4), ..BootstrapSpec::default() };
     check(
         &json!(bootstrap_job_spec(spec)),
         &expect![[r#"

@@ -21,6 +21,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::kinds::Adapter;
+use crate::rpc::multiaddr::preferred;
+use crate::sizes::in_json;
 
 /// The key of the ConfigMap that the array is under.
 pub const PEERS_KEY: &str = "peers.json";
@@ -140,9 +142,44 @@ pub fn read(text: &str) -> Result<Vec<Peer>, CannotRead> {
     Ok(read)
 }
 
+/// Peers as far as there is room for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Those that fit, in their order.
+    pub peers: Vec<Peer>,
+    /// Number of those that do not.
+    pub omitted: usize,
+}
+
+/// Fits peers into so many bytes of a ConfigMap. If there is no room for all addresses, each peer keeps one; if there is no room even then, the last
+/// peers are left out.
+pub fn fit(peers: &[Peer], bytes_max: usize) -> Listed {
+    if peers.iter().map(bytes).sum::<usize>() <= bytes_max {
+        return Listed { peers: peers.to_vec(), omitted: 0 };
+    }
+    let mut room = bytes_max;
+    let mut listed = Vec::new();
+    for peer in peers {
+        let p2p_addrs = preferred(&peer.p2p_addrs).cloned().into_iter().collect();
+        let short = Peer { p2p_addrs, ..peer.clone() };
+        let Some(left) = room.checked_sub(bytes(&short)) else { break };
+        room = left;
+        listed.push(short);
+    }
+    Listed { omitted: peers.len() - listed.len(), peers: listed }
+}
+
+/// Bytes of a peer's line in a ConfigMap, with what is between lines.
+fn bytes(peer: &Peer) -> usize {
+    serde_json::to_string(peer).map_or(0, |line| in_json(&line) + in_json(BETWEEN))
+}
+
+/// What is between two lines of the array.
+const BETWEEN: &str = ",\n ";
+
 /// Writes the array, one line for each peer, so that differences can be read.
 pub fn write(peers: &[Peer]) -> String {
     // Strings and lists of strings always serialise.
     let lines: Vec<String> = peers.iter().filter_map(|peer| serde_json::to_string(peer).ok()).collect();
-    if lines.is_empty() { "[]".into() } else { format!("[{}]", lines.join(",\n ")) }
+    if lines.is_empty() { "[]".into() } else { format!("[{}]", lines.join(BETWEEN)) }
 }

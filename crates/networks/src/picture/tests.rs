@@ -12,7 +12,7 @@ fn drawing(groups: &[usize], n: i32) -> Drawing {
         .flat_map(|(group, count)| (0..*count).map(move |peer| format!("peers-{group}-{peer}")));
     let mut peers: Vec<String> = names.collect();
     let gone = peers.remove(1);
-    let dials = declared(&BootstrapConfig { n, ..BootstrapConfig::default() }, &peers);
+    let dials = declared(&BootstrapConfig { degree: n, ..BootstrapConfig::default() }, &peers);
     let mut observed: Edges = dials.iter().skip(1).filter_map(Dial::edge).collect();
     observed.extend(Edge::new(&peers[0], &peers[peers.len() / 2]));
     let unready =

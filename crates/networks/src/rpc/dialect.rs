@@ -5,7 +5,7 @@ use http::Method;
 use serde::de::DeserializeOwned;
 
 use super::multiaddr::{Multiaddr, is_peer_id};
-use super::{Disturbance, Identity, RpcError, kubo, plain};
+use super::{Disturbance, Ending, Identity, RpcError, kubo, plain};
 pub(super) use crate::fetch::Answer;
 use crate::kinds::Adapter;
 
@@ -35,6 +35,11 @@ pub(super) trait Dialect: Sync {
 
     /// What has to be asked next, after these answers to all that was asked before. Nothing: it is done.
     fn disturb(&self, disturbance: &Disturbance, answers: &[Answer]) -> Result<Vec<Ask>, RpcError>;
+
+    /// How a disturbance ends that was done, after these answers.
+    fn ending(&self, _: &Disturbance, _: &[Answer]) -> Ending {
+        Ending::ByItself
+    }
 }
 
 /// What this adapter speaks.

@@ -4,13 +4,19 @@ use bytes::Bytes;
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::dialect::{Answer, Ask, Dialect, ids, plausible, quote};
 use super::multiaddr::{Multiaddr, of_ip};
-use super::{Disturbance, Identity, RpcError};
+use super::{Disturbance, Ending, Identity, RpcError, plain};
 
 pub(super) struct Kubo;
+
+/// What only reference peers know.
+const DISTURB: &str = "/api/v0/mainstay/disturb";
+/// Arguments of one request: a URL has 64 KiB at most, and an address needs 90 bytes of it.
+const BATCH: usize = 256;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -92,19 +98,27 @@ impl Dialect for Kubo {
 
     fn disturb(&self, disturbance: &Disturbance, answers: &[Answer]) -> Result<Vec<Ask>, RpcError> {
         match disturbance {
-            Disturbance::Block(ips) if ips.is_empty() => Ok(Vec::new()),
-            Disturbance::Unblock(ips) if ips.is_empty() => Ok(Vec::new()),
-            // Filters keep new connections away and leave those alone that there are.
-            Disturbance::Block(ips) => match answers {
-                [] => Ok(vec![post("swarm/filters/add", &filters(ips)), post("swarm/peers", &[])]),
-                [filtered, swarm] => {
-                    accepted(filtered)?;
-                    Ok(disconnect(connections(swarm)?, ips).into_iter().collect())
+            Disturbance::Block { addresses: ips, .. } | Disturbance::Unblock(ips) if ips.is_empty() => {
+                Ok(Vec::new())
+            }
+            Disturbance::Block { addresses: ips, .. } => match answers {
+                [] => Ok(vec![timed(disturbance)]),
+                [own] if is_unknown(own) => {
+                    let mut asks = in_batches("swarm/filters/add", &filters(ips));
+                    asks.push(post("swarm/peers", &[]));
+                    Ok(asks)
+                }
+                [own] => accepted(own).map(|_| Vec::new()),
+                [_, filtered @ .., swarm] if filtered.len() == ips.len().div_ceil(BATCH) => {
+                    filtered.iter().try_for_each(|answer| accepted(answer).map(drop))?;
+                    // Filters keep new connections away and leave those alone that there are.
+                    Ok(disconnect(connections(swarm)?, ips))
                 }
                 [.., last] => accepted(last).map(|_| Vec::new()),
             },
             Disturbance::Unblock(ips) => match answers {
-                [] => Ok(vec![post("swarm/filters/rm", &filters(ips))]),
+                [] => Ok(vec![timed(disturbance)]),
+                [own] if is_unknown(own) => Ok(in_batches("swarm/filters/rm", &filters(ips))),
                 [.., last] => accepted(last).map(|_| Vec::new()),
             },
             Disturbance::Pause(lasts) => {
@@ -116,6 +130,30 @@ impl Dialect for Kubo {
             }),
         }
     }
+
+    fn ending(&self, disturbance: &Disturbance, answers: &[Answer]) -> Ending {
+        match (disturbance, answers) {
+            // Its own filters know no time.
+            (Disturbance::Block { .. }, [own, ..]) if is_unknown(own) => Ending::WhenUndone,
+            _ => Ending::ByItself,
+        }
+    }
+}
+
+/// A request for a partition that the peer itself ends, which only reference peers know. Its body holds any number of addresses.
+fn timed(disturbance: &Disturbance) -> Ask {
+    let body = plain::partition(disturbance).to_string().into();
+    Ask { method: Method::POST, path: DISTURB.into(), body }
+}
+
+/// Whether a peer does not know a request of ours. Reference peers of former versions refuse it.
+fn is_unknown(answer: &Answer) -> bool {
+    matches!(answer.status, 400 | 404)
+}
+
+/// The same command for all arguments, in requests whose addresses are not too long.
+fn in_batches(command: &str, arguments: &[String]) -> Vec<Ask> {
+    arguments.chunks(BATCH).map(|batch| post(command, batch)).collect()
 }
 
 /// A request that peers of other makers don't know.
@@ -125,7 +163,7 @@ fn extension(
     query: impl FnOnce() -> String,
 ) -> Result<Vec<Ask>, RpcError> {
     match answers {
-        [] => Ok(vec![ask(format!("/api/v0/mainstay/disturb?{}", query()))]),
+        [] => Ok(vec![ask(format!("{DISTURB}?{}", query()))]),
         [answer, ..] if answer.status == 404 => Err(RpcError::Unsupported(what)),
         [answer, ..] => accepted(answer).map(|_| Vec::new()),
     }
@@ -150,8 +188,9 @@ fn filters(ips: &[IpAddr]) -> Vec<String> {
     ips.iter().map(filter).collect()
 }
 
-/// Ends the connections with these addresses, if there are any.
-fn disconnect(connections: Vec<Connection>, ips: &[IpAddr]) -> Option<Ask> {
+/// Ends the connections with these addresses.
+fn disconnect(connections: Vec<Connection>, ips: &[IpAddr]) -> Vec<Ask> {
+    let ips: BTreeSet<&IpAddr> = ips.iter().collect();
     let blocked = |connection: &Connection| {
         let ip = connection.addr.parse::<Multiaddr>().ok().and_then(|address| address.ip());
         ip.is_some_and(|ip| ips.contains(&ip))
@@ -163,7 +202,7 @@ fn disconnect(connections: Vec<Connection>, ips: &[IpAddr]) -> Option<Ask> {
         .collect();
     peers.sort_unstable();
     peers.dedup();
-    (!peers.is_empty()).then(|| post("swarm/disconnect", &peers))
+    in_batches("swarm/disconnect", &peers)
 }
 
 fn connections(answer: &Answer) -> Result<Vec<Connection>, RpcError> {

@@ -20,6 +20,7 @@ pub use each::each;
 pub use http::HttpRpc;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -49,10 +50,15 @@ pub struct Identity {
 /// What a peer is asked to suffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disturbance {
-    /// It has no connections with these addresses, and takes none.
-    Block(Vec<IpAddr>),
+    /// It has no connections with these addresses, and takes none, for a time.
+    Block {
+        /// Which. Many peers share a list.
+        addresses: Arc<[IpAddr]>,
+        /// For how long, unless it is told again.
+        lasts: Duration,
+    },
     /// These are as any other again.
-    Unblock(Vec<IpAddr>),
+    Unblock(Arc<[IpAddr]>),
     /// It does nothing for so long.
     Pause(Duration),
     /// Whatever it sends is late, for so long.
@@ -62,6 +68,15 @@ pub enum Disturbance {
         /// For how long.
         lasts: Duration,
     },
+}
+
+/// How a disturbance ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The peer ends it when its time is over.
+    ByItself,
+    /// The peer knows no time for it. It stays until it is undone.
+    WhenUndone,
 }
 
 /// Why a peer did not answer as it should.
@@ -127,5 +142,5 @@ pub trait Rpc: Send + Sync + 'static {
         &'a self,
         peer: &'a Endpoint,
         disturbance: &'a Disturbance,
-    ) -> BoxFuture<'a, Result<(), RpcError>>;
+    ) -> BoxFuture<'a, Result<Ending, RpcError>>;
 }

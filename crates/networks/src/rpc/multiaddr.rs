@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -11,6 +12,10 @@ use super::Identity;
 
 /// The longest that is read.
 const LENGTH_MAX: usize = 1024;
+/// Addresses of one peer that are published.
+pub const PUBLISHED_MAX: usize = 4;
+/// Bytes of an address that is published, its peer's id included. Kubo's longest has about 230.
+pub const PUBLISHED_BYTES_MAX: usize = 256;
 /// Parts that stand alone.
 const BARE: [&str; 10] =
     ["quic", "quic-v1", "ws", "wss", "tls", "noise", "http", "https", "webtransport", "webrtc-direct"];
@@ -203,20 +208,47 @@ pub fn of_ip(ip: IpAddr) -> String {
     }
 }
 
-/// Where others reach a peer, of what it tells of itself: all with its id, in the order told, each once.
-///
-/// A loopback address leads others to themselves, so none is kept but the one that the peer's pod really has, as on a cluster of one machine.
-/// Neither is what leads there through others or by names.
-pub fn published(identity: &Identity, own: IpAddr) -> Vec<String> {
-    let reachable = |ip: IpAddr| ip == own || !(ip.is_loopback() || ip.is_unspecified());
-    let mut kept: Vec<String> = Vec::new();
-    for address in identity.addresses.iter().filter_map(|text| text.parse::<Multiaddr>().ok()) {
-        if address.ip().is_some_and(reachable) && !address.is_relayed() {
-            let text = address.of_peer(&identity.peer_id).text;
-            if !kept.contains(&text) {
-                kept.push(text);
-            }
-        }
+/// The addresses that a peer may announce.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announced {
+    /// Those of its pod.
+    pub own: Vec<IpAddr>,
+    /// Whether it may announce addresses of other machines, too.
+    pub others: bool,
+}
+
+impl Announced {
+    /// The address of a pod, and no other.
+    pub fn only(own: IpAddr) -> Self {
+        Self { own: vec![own], others: false }
     }
+
+    /// A loopback address leads others to themselves, unless the pod really has it, as on a cluster of one machine.
+    fn allows(&self, ip: IpAddr) -> bool {
+        self.own.contains(&ip) || self.others && !(ip.is_loopback() || ip.is_unspecified())
+    }
+}
+
+/// Where others reach a peer, of what it announces: all with its id, sorted, each once.
+///
+/// At most [`PUBLISHED_MAX`] of at most [`PUBLISHED_BYTES_MAX`] bytes are kept; plain TCP comes before everything else. Addresses that lead through
+/// other peers, or that are names, are left out.
+pub fn published(identity: &Identity, announced: &Announced) -> Vec<String> {
+    let addresses = identity.addresses.iter().filter_map(|text| text.parse::<Multiaddr>().ok());
+    let allowed = addresses
+        .filter(|address| address.ip().is_some_and(|ip| announced.allows(ip)) && !address.is_relayed());
+    let named = allowed.map(|address| address.of_peer(&identity.peer_id));
+    let short = named.filter(|address| address.text.len() <= PUBLISHED_BYTES_MAX);
+    // A peer announces them in any order; which of them are kept does not depend on it.
+    let ranked: BTreeSet<(bool, String)> =
+        short.map(|address| (address.socket().is_none(), address.text)).collect();
+    let mut kept: Vec<String> = ranked.into_iter().take(PUBLISHED_MAX).map(|(_, text)| text).collect();
+    kept.sort_unstable();
     kept
+}
+
+/// The address to keep where there is room for one only: plain TCP, if there is any.
+pub fn preferred(addresses: &[String]) -> Option<&String> {
+    let is_plain = |text: &&String| text.parse::<Multiaddr>().is_ok_and(|address| address.socket().is_some());
+    addresses.iter().find(is_plain).or(addresses.first())
 }

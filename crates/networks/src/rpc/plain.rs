@@ -4,7 +4,8 @@
 //! GET  /identity      {"peerId": "…", "addresses": ["/ip4/…"]}
 //! GET  /connections   {"peers": ["…"]}
 //! POST /connect       {"addresses": ["/ip4/…/p2p/…"]}
-//! POST /disturb       {"action": "block", "addresses": ["10.0.0.1"]}, unblock likewise
+//! POST /disturb       {"action": "block", "addresses": ["10.0.0.1"], "milliseconds": 15000}, which ends by itself after that time
+//!                     {"action": "unblock", "addresses": ["10.0.0.1"]}
 //!                     {"action": "pause", "milliseconds": 1000}
 //!                     {"action": "latency", "milliseconds": 1000, "lateMilliseconds": 50}
 //! ```
@@ -66,9 +67,10 @@ impl Dialect for Plain {
 
     fn disturb(&self, disturbance: &Disturbance, answers: &[Answer]) -> Result<Vec<Ask>, RpcError> {
         let (what, body) = match disturbance {
-            Disturbance::Block(ips) | Disturbance::Unblock(ips) if ips.is_empty() => return Ok(Vec::new()),
-            Disturbance::Block(ips) => ("be kept apart", json!({ "action": "block", "addresses": ips })),
-            Disturbance::Unblock(ips) => ("be kept apart", json!({ "action": "unblock", "addresses": ips })),
+            Disturbance::Block { addresses: ips, .. } | Disturbance::Unblock(ips) if ips.is_empty() => {
+                return Ok(Vec::new());
+            }
+            Disturbance::Block { .. } | Disturbance::Unblock(_) => ("be kept apart", partition(disturbance)),
             Disturbance::Pause(lasts) => {
                 ("pause", json!({ "action": "pause", "milliseconds": milliseconds(lasts.as_millis()) }))
             }
@@ -82,6 +84,18 @@ impl Dialect for Plain {
             [answer, ..] if matches!(answer.status, 404 | 405 | 501) => Err(RpcError::Unsupported(what)),
             [answer, ..] => accepted(answer).map(|_| Vec::new()),
         }
+    }
+}
+
+/// The request that begins or ends a partition. The reference peer takes the same.
+pub(super) fn partition(disturbance: &Disturbance) -> Value {
+    match disturbance {
+        Disturbance::Block { addresses, lasts } => {
+            let lasts = milliseconds(lasts.as_millis());
+            json!({ "action": "block", "addresses": **addresses, "milliseconds": lasts })
+        }
+        Disturbance::Unblock(addresses) => json!({ "action": "unblock", "addresses": **addresses }),
+        Disturbance::Pause(_) | Disturbance::Latency { .. } => Value::Null,
     }
 }
 

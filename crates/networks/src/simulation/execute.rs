@@ -1,5 +1,6 @@
 //! Carries faults out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use kube::{Client, Error};
 
 use super::faults::{Outcome, Step};
 use crate::peers::Peer;
-use crate::rpc::{Endpoint, Rpc, RpcError};
+use crate::rpc::{Ending, Endpoint, Rpc, RpcError};
 
 /// As many steps are under way at once.
 const AT_ONCE: usize = 16;
@@ -34,10 +35,12 @@ impl Faults {
         peers: &[Peer],
         steps: Vec<Step>,
     ) -> Vec<(Step, Outcome)> {
+        let by_name: BTreeMap<&str, &Peer> = peers.iter().map(|peer| (peer.name.as_str(), peer)).collect();
+        let by_name = &by_name;
         let each = steps.into_iter().map(|step| async move {
             let outcome = match &step {
                 Step::Delete { pod, uid, .. } => self.delete(namespace, pod, uid).await,
-                Step::Disturb { peer, .. } => match peers.iter().find(|known| known.name == *peer) {
+                Step::Disturb { peer, .. } => match by_name.get(peer.as_str()) {
                     Some(peer) => self.disturb(peer, &step).await,
                     None => Outcome::Failed("does not answer".into()),
                 },
@@ -66,7 +69,8 @@ impl Faults {
         }
         let endpoint = Endpoint { adapter: peer.adapter, url: peer.rpc_addr.clone(), timeout: TIMEOUT };
         match self.rpc.disturb(&endpoint, disturbance).await {
-            Ok(()) => Outcome::Done,
+            Ok(Ending::ByItself) => Outcome::Done,
+            Ok(Ending::WhenUndone) => Outcome::DoneWithoutEnd,
             Err(RpcError::Unsupported(_)) => Outcome::Unsupported,
             Err(error) => Outcome::Failed(error.to_string()),
         }

@@ -120,12 +120,15 @@ impl Simulations {
         problems: &[Problem],
     ) -> Result<SyncResponse, Error> {
         let namespace = request.namespace().unwrap_or_default();
-        let steps = faults::mend(&before.faults, &found.peers);
+        let steps = faults::mend(&before, &found.peers);
         let outcomes = self.faults(request).carry_out(namespace, &found.peers, steps).await;
         let mut status = before.clone();
         let parted = status.faults.iter_mut().filter(|fault| faults::is_parted(fault));
         let is_mended = are_mended(&outcomes);
         parted.filter(|_| is_mended).for_each(|fault| fault.phase = FaultPhase::Over);
+        if is_mended {
+            status.blocked_addresses.clear();
+        }
         let message = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let mut response = SyncResponse::new();
         keep(request, &mut response, |_| true)?;
@@ -161,8 +164,8 @@ impl Simulations {
 impl AsyncFinalize for Simulations {
     async fn finalize(&self, request: SyncRequest) -> Result<Finalized, Error> {
         let simulation: Simulation = request.parent()?;
-        let recorded = simulation.status.unwrap_or_default().faults;
-        if !recorded.iter().any(faults::is_parted) {
+        let recorded = simulation.status.unwrap_or_default();
+        if !recorded.faults.iter().any(faults::is_parted) {
             return Ok(Finalized::Done);
         }
         let namespace = request.namespace().unwrap_or_default();

@@ -2,23 +2,26 @@
 //!
 //! | method | who is connected | if a peer leaves, others |
 //! |---|---|---|
-//! | `ring` | each dials the next `n` in order, the last ones the first again | keep all, and get at most `n` more |
-//! | `random` | each dials `n` others; all can always reach each other | keep all, and those that dialled it dial one more each |
-//! | `sentinel` | everyone dials the first `n` | keep all; only if it was one of the first, everyone dials the next one |
+//! | `ring` | each dials the next `degree` in order, the last ones the first again | keep all, and get at most `degree` more |
+//! | `random` | each dials `degree` others; all can always reach each other | keep all, and those that dialled it dial one more each |
+//! | `sentinel` | everyone dials the first `degree` | keep all; only if it was one of the first, everyone dials the next one |
 //! | `full` | everyone dials all before it | keep all, and get no more |
 //! | `star` | everyone dials the first | keep all; only if it was the first, everyone dials the second |
-//! | `kRegular` | each is connected to exactly `n` others, if that can be | change a few |
-//! | `smallWorld` | as `ring`, with some connections going far | dial as before, unless they dialled it or were among its `n` next on either side |
+//! | `kRegular` | each is connected to exactly `degree` others, if that can be | change a few |
+//! | `smallWorld` | as `ring`, with some connections going far | dial as before, unless they dialled it or were among its `degree` next on either side |
 //! | `explicit` | as the edges say that have both ends here | keep all, and get no more |
 //!
-//! A peer that joins is one that leaves, seen backwards. Where `n` is larger than there are others, it is as many as there are others.
+//! A peer that joins is one that leaves, seen backwards. Where `degree` is larger than there are others, it is as many as there are others.
 
 mod chance;
 mod far;
+mod named;
 mod near;
 mod regular;
 #[cfg(test)]
 mod tests;
+
+pub use named::NamedEdges;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +50,7 @@ pub fn declared(config: &BootstrapConfig, peers: &[String]) -> Vec<Dial> {
 
 /// Who dials whom by the method. A pair may be there in both directions.
 fn pairs(config: &BootstrapConfig, peers: &[&str]) -> Vec<Pair> {
-    let n = usize::try_from(config.n).unwrap_or_default().min(peers.len().saturating_sub(1));
+    let n = usize::try_from(config.degree).unwrap_or_default().min(peers.len().saturating_sub(1));
     match config.method {
         Method::Ring => near::ring(peers.len(), n),
         Method::Random => far::random(config.seed, peers, n),

@@ -21,7 +21,7 @@ fn names(count: usize) -> Vec<String> {
 }
 
 fn config(method: Method, n: i32, seed: i64) -> BootstrapConfig {
-    BootstrapConfig { method, n, seed, rewire_percent: 30, ..BootstrapConfig::default() }
+    BootstrapConfig { method, degree: n, seed, rewire_percent: 30, ..BootstrapConfig::default() }
 }
 
 fn edges(config: &BootstrapConfig, peers: &[String]) -> Edges {

@@ -50,7 +50,7 @@ pub(crate) struct Node {
     pub(crate) ip: IpAddr,
     name: String,
     home: PathBuf,
-    make: Make,
+    pub(crate) make: Make,
     rpc_port: u16,
     p2p_port: u16,
     running: Option<Run>,

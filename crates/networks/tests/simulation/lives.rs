@@ -6,7 +6,10 @@ use mainstay::Kind;
 use mainstay_testkit::simulation::Script;
 use serde_json::json;
 
-use crate::simulation::world::{Dials, cluster, disturbed, killed, lab, networks, plagued};
+use crate::simulation::pods::Kept;
+use crate::simulation::world::{
+    Dials, cluster, cluster_with, disturbed, happens, killed, lab, networks, plagued,
+};
 
 #[test]
 fn whatever_goes_wrong_a_network_is_assembled_connected_and_changed() {
@@ -16,6 +19,15 @@ fn whatever_goes_wrong_a_network_is_assembled_connected_and_changed() {
         json!({"spec": {"ttlSeconds": 100_000}}),
     );
     plagued(cluster(Dials::Forgiven).script(script).silent());
+}
+
+#[test]
+fn what_the_job_has_connected_is_not_dialled_again() {
+    // Every change of the Job has the operator look, and its last answers are less than a second old.
+    let script = Script::new().create(lab(&json!({"replicas": 3, "bootstrap": {"method": "full"}})));
+    let check = cluster_with(Dials::Noted, Kept::WiresOfTheJob).script(script);
+    happens(&check, &["wire peers-0-0 peers-0-1: created", "all 3 declared connections are there"]);
+    killed(check);
 }
 
 #[test]

@@ -38,9 +38,8 @@ fn wherever_the_operator_dies_it_mends_a_partition_when_that_is_over_and_not_bef
 
 #[test]
 fn whatever_goes_wrong_a_partition_is_mended_and_there_is_a_verdict() {
-    // A run is timed by the operator's clock, and is over before an answer that is lost is given up. What a former leader has told a peer may arrive
-    // after the end of it: peers know nothing of leases.
-    let left_out = [Family::ClockJumps, Family::Requests, Family::TwoLeaders];
+    // A run is timed by the operator's clock, and is over before an answer that is lost is given up.
+    let left_out = [Family::ClockJumps, Family::Requests];
     let check = cluster(Dials::Forgiven).script(script());
     disturbed(left_out.into_iter().fold(check, Check::but));
 }

@@ -1,13 +1,19 @@
 //! Peers, and wires between them. What they were told is kept outside of the cluster, so that it outlives the operator and is part of the end.
 
+use std::collections::BTreeMap;
 use std::future::pending;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
-use mainstay_networks::rpc::{Disturbance, Endpoint, Identity, Rpc, RpcError};
-use mainstay_testkit::simulation::{External, ExternalError};
+use mainstay_networks::rpc::{Disturbance, Ending, Endpoint, Identity, Rpc, RpcError};
+use mainstay_testkit::simulation::{External, ExternalError, Program, Seat, WorldClock, program};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use crate::simulation::pods::{REGISTER, wire};
+
+/// Filters that have ended are gone after this long.
+const EXPIRES_WITHIN: Duration = Duration::from_secs(1);
 
 /// How a peer behaves that is not as it should be.
 pub(crate) mod behaviour {
@@ -24,6 +30,7 @@ pub(crate) struct Peers {
     pub(crate) outside: External,
     /// Whether dials that were for nothing are noted. One who died, or saw nothing for a while, may not know better.
     pub(crate) strict: bool,
+    pub(crate) clock: WorldClock,
 }
 
 /// A peer that was asked, and all others.
@@ -54,9 +61,15 @@ impl Peers {
         Ok(self.outside.get(&name).await.map_err(broken)? == Some(ends))
     }
 
-    async fn kept_out(&self, ip: &str) -> Result<Vec<String>, RpcError> {
+    async fn kept_out(&self, ip: &str) -> Result<BTreeMap<String, i64>, RpcError> {
         let kept = self.outside.get(&keeps_out(ip)).await.map_err(broken)?;
-        Ok(kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default())
+        let kept: BTreeMap<String, i64> =
+            kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default();
+        Ok(kept.into_iter().filter(|(_, until)| *until > self.milliseconds()).collect())
+    }
+
+    fn milliseconds(&self) -> i64 {
+        self.clock.now().as_millisecond()
     }
 
     async fn put(&self, name: &str, value: Value) -> Result<(), RpcError> {
@@ -68,8 +81,8 @@ impl Peers {
         let other_ip = addresses.first().and_then(|address| address.split('/').nth(2)).unwrap_or_default();
         let other = &all[other_ip];
         let (name, ends) = wire_of(&own, other);
-        let is_apart = self.kept_out(&ip).await?.iter().any(|kept| kept == other_ip)
-            || self.kept_out(other_ip).await?.contains(&ip);
+        let is_apart = self.kept_out(&ip).await?.contains_key(other_ip)
+            || self.kept_out(other_ip).await?.contains_key(&ip);
         if self.strict {
             if is_apart {
                 self.put("dialled across", json!(name)).await?;
@@ -84,34 +97,55 @@ impl Peers {
         self.put(&name, ends).await
     }
 
-    async fn suffer(&self, peer: &Endpoint, disturbance: &Disturbance) -> Result<(), RpcError> {
+    async fn suffer(&self, peer: &Endpoint, disturbance: &Disturbance) -> Result<Ending, RpcError> {
         let Asked { own, ip, all } = self.asked(peer).await?;
         let known = self.kept_out(&ip).await?;
         let mut kept = known.clone();
         match disturbance {
-            Disturbance::Block(addresses) => kept.extend(addresses.iter().map(ToString::to_string)),
+            Disturbance::Block { addresses, lasts } => {
+                let until = self.milliseconds() + i64::try_from(lasts.as_millis()).unwrap_or(i64::MAX);
+                kept.extend(addresses.iter().map(|address| (address.to_string(), until)));
+            }
             Disturbance::Unblock(addresses) => {
-                kept.retain(|kept| !addresses.iter().any(|address| address.to_string() == *kept));
+                kept.retain(|kept, _| !addresses.iter().any(|address| address.to_string() == *kept));
             }
             Disturbance::Pause(_) | Disturbance::Latency { .. } => {
                 return Err(RpcError::Unsupported("wait"));
             }
         }
-        kept.sort();
-        kept.dedup();
         if kept != known {
             self.put(&keeps_out(&ip), json!(kept)).await?;
         }
-        for other in kept.iter().map(|ip| &all[ip]).filter(|other| !other.is_null()) {
+        for other in kept.keys().map(|ip| &all[ip]).filter(|other| !other.is_null()) {
             if self.has_wire(&own, other).await? {
                 self.put(&wire_of(&own, other).0, json!([])).await?;
             }
         }
-        Ok(())
+        Ok(Ending::ByItself)
     }
 }
 
-/// Under this it is kept whom the peer at an address keeps out.
+/// Peers let in again whom they kept out for long enough: nobody has to tell them.
+pub(crate) fn filters() -> Program {
+    program("filters", async |seat: Seat| {
+        let (outside, clock) = (seat.external(), seat.clock());
+        loop {
+            sleep(EXPIRES_WITHIN).await;
+            let Ok(Some(all)) = outside.get(REGISTER).await else { continue };
+            for ip in all.as_object().into_iter().flat_map(serde_json::Map::keys) {
+                let Ok(Some(Value::Object(mut kept))) = outside.get(&keeps_out(ip)).await else { continue };
+                let before = kept.len();
+                let now = clock.now().as_millisecond();
+                kept.retain(|_, until| until.as_i64().is_some_and(|until| until > now));
+                if kept.len() != before {
+                    let _ = outside.put(&keeps_out(ip), json!(kept)).await;
+                }
+            }
+        }
+    })
+}
+
+/// Under this it is kept whom the peer at an address keeps out, and until when.
 fn keeps_out(ip: &str) -> String {
     format!("{ip} keeps out")
 }
@@ -171,7 +205,7 @@ impl Rpc for Peers {
         &'a self,
         peer: &'a Endpoint,
         disturbance: &'a Disturbance,
-    ) -> BoxFuture<'a, Result<(), RpcError>> {
+    ) -> BoxFuture<'a, Result<Ending, RpcError>> {
         Box::pin(self.suffer(peer, disturbance))
     }
 }

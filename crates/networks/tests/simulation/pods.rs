@@ -16,6 +16,10 @@ use tokio::sync::Mutex;
 const STARTS_AFTER: Duration = Duration::from_secs(1);
 /// The pod of the Job that connects peers ends after so long. It dials nobody, so that all dials are the operator's.
 const ENDS_AFTER: Duration = Duration::from_secs(5);
+/// A Job that connects peers itself does so this long after its pod runs.
+const CONNECTS_AFTER: Duration = Duration::from_millis(300);
+/// Such a Job ends after this long, which is sooner than peers are asked again.
+const ENDS_SOON_AFTER: Duration = Duration::from_millis(600);
 /// How often a pod looks whether its run is over.
 const LOOKS_AFTER: Duration = Duration::from_secs(1);
 
@@ -35,6 +39,8 @@ pub(crate) enum Kept {
     Starts,
     /// Nothing, and with a peer all that is known of it goes.
     OnlyOfLiving,
+    /// Nothing. The Job that connects peers makes all wires, a moment after it started.
+    WiresOfTheJob,
 }
 
 /// What becomes of pods: peers run, the Job that connects them ends well, and so do a manager that was dismissed and its workers.
@@ -74,6 +80,15 @@ impl Pods {
             role::PEER => {
                 self.note_peer(request).await?;
                 None
+            }
+            role::BOOTSTRAP if self.kept == Kept::WiresOfTheJob => {
+                let left = (STARTS_AFTER + CONNECTS_AFTER).saturating_sub(age);
+                if left.is_zero() {
+                    self.connect_all().await?;
+                    Some((STARTS_AFTER + ENDS_SOON_AFTER).saturating_sub(age))
+                } else {
+                    Some(left)
+                }
             }
             role::BOOTSTRAP => Some((STARTS_AFTER + ENDS_AFTER).saturating_sub(age)),
             _ => {
@@ -119,6 +134,23 @@ impl Pods {
             let name = format!("starts of {}", request.name());
             let times = self.outside.get(&name).await?.as_ref().and_then(Value::as_i64).unwrap_or_default();
             self.outside.put(&name, json!(times + 1)).await?;
+        }
+        Ok(())
+    }
+
+    /// Connects everybody with everybody.
+    async fn connect_all(&self) -> Result<(), ExternalError> {
+        let all = self.outside.get(REGISTER).await?.unwrap_or_default();
+        let mut peers: Vec<&Value> = all.as_object().into_iter().flat_map(serde_json::Map::values).collect();
+        peers.sort_by_key(|peer| peer["name"].as_str());
+        for (place, one) in peers.iter().enumerate() {
+            for other in &peers[place + 1..] {
+                let name = |peer: &Value| peer["name"].as_str().unwrap_or_default().to_owned();
+                let (wire, ends) = (wire(&name(one), &name(other)), json!([one["uid"], other["uid"]]));
+                if self.outside.get(&wire).await?.is_none() {
+                    self.outside.put(&wire, ends).await?;
+                }
+            }
         }
         Ok(())
     }

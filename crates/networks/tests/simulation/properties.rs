@@ -9,18 +9,23 @@ use mainstay_testkit::simulation::{Check, State};
 use serde_json::{Value, json};
 
 use crate::simulation::pods::REGISTER;
-use crate::simulation::world::{NAMESPACE, networks, simulations};
+use crate::simulation::world::{Dials, NAMESPACE, networks, simulations};
 
-pub(crate) fn of_networks(check: Check) -> Check {
-    of_simulations(check)
+pub(crate) fn of_networks(check: Check, dials: Dials) -> Check {
+    of_simulations(check, dials)
         .always("peers.json lists only peers that were there", lists_known_peers)
         .always("no connection is dialled that is there, or that a simulation keeps apart", nothing_in_vain)
         .always("a network that is ready has all its peers and connections", ready_is_ready)
         .always("a network has two Jobs at most, the former one going", one_job)
 }
 
-pub(crate) fn of_simulations(check: Check) -> Check {
-    check.always("who is judged keeps nobody apart", judged_is_mended)
+/// Where a former leader may still speak to peers, what it tells them after the end is over a while later: at rest nobody is kept out, as in a world where
+/// nothing went wrong.
+pub(crate) fn of_simulations(check: Check, dials: Dials) -> Check {
+    match dials {
+        Dials::Noted => check.always("who is judged keeps nobody apart", judged_is_mended),
+        Dials::Forgiven => check.always("who keeps others out does so for a time", kept_out_for_a_time),
+    }
 }
 
 fn name(object: &Value) -> &str {
@@ -75,6 +80,13 @@ fn one_job(state: &State) -> Result<(), String> {
     if jobs.len() > 2 { Err(format!("{jobs:?}")) } else { Ok(()) }
 }
 
+fn kept_out_for_a_time(state: &State) -> Result<(), String> {
+    let has_end = |kept: &Value| kept.as_object().is_some_and(|kept| kept.values().all(Value::is_i64));
+    let kept = state.external().iter().filter(|(name, kept)| name.ends_with("keeps out") && !has_end(kept));
+    let kept: Vec<String> = kept.map(|(name, kept)| format!("{name} {kept}")).collect();
+    if kept.is_empty() { Ok(()) } else { Err(kept.join(", ")) }
+}
+
 /// Once there is a verdict, or no simulation, everybody lets everybody in.
 fn judged_is_mended(state: &State) -> Result<(), String> {
     let mut simulations = state.of(&simulations());
@@ -82,7 +94,7 @@ fn judged_is_mended(state: &State) -> Result<(), String> {
         return Ok(());
     }
     let kept =
-        state.external().iter().filter(|(name, kept)| name.ends_with("keeps out") && **kept != json!([]));
+        state.external().iter().filter(|(name, kept)| name.ends_with("keeps out") && **kept != json!({}));
     let kept: Vec<String> = kept.map(|(name, kept)| format!("{name} {kept}")).collect();
     if kept.is_empty() { Ok(()) } else { Err(kept.join(", ")) }
 }

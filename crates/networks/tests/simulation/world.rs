@@ -16,7 +16,7 @@ use mainstay_testkit::simulation::{Check, Family, Program, Script, Seat, check, 
 use serde_json::{Value, json};
 
 use crate::simulation::managers::Managers;
-use crate::simulation::peers::Peers;
+use crate::simulation::peers::{Peers, filters};
 use crate::simulation::pods::{self, Kept, address};
 use crate::simulation::properties;
 
@@ -56,7 +56,7 @@ pub(crate) fn cluster_with(dials: Dials, kept: Kept) -> Check {
     });
     // It is made by chance.
     let check = among_workloads(networks, kept).ignoring_in(&Kind::of::<Secret>(), "/data/secret");
-    properties::of_networks(check)
+    properties::of_networks(check, dials)
 }
 
 /// The operator of simulations alone, in the namespace of a network whose pods come back when they are deleted.
@@ -70,11 +70,12 @@ pub(crate) fn laboratory() -> Check {
         }))
     });
     let check = among_workloads(simulations, Kept::Starts).may_remove(&Kind::of::<Pod>());
-    properties::of_simulations(laid_out().into_iter().fold(check, Check::given))
+    let check = laid_out().into_iter().fold(check, Check::given);
+    properties::of_simulations(check, Dials::Noted)
 }
 
 fn peers(seat: &Seat, dials: Dials) -> Arc<Peers> {
-    Arc::new(Peers { outside: seat.external(), strict: dials == Dials::Noted })
+    Arc::new(Peers { outside: seat.external(), strict: dials == Dials::Noted, clock: seat.clock() })
 }
 
 fn among_workloads(program: Program, kept: Kept) -> Check {
@@ -84,6 +85,7 @@ fn among_workloads(program: Program, kept: Kept) -> Check {
     let check = check(program)
         .beside(workloads)
         .beside(pods::pods(kept))
+        .beside(filters())
         .ignoring_in(&simulations(), "/status/startedAt")
         .ignoring_in(&simulations(), "/status/finishedAt")
         .ignoring_in(&simulations(), "/status/samples")

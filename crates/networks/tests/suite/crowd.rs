@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use futures::future::BoxFuture;
-use mainstay_networks::rpc::{Disturbance, Endpoint, Identity, Rpc, RpcError};
+use mainstay_networks::rpc::{Disturbance, Ending, Endpoint, Identity, Rpc, RpcError};
 
 /// See the [module](self).
 #[derive(Default)]
@@ -66,7 +66,7 @@ impl Rpc for Crowd {
         })
     }
 
-    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<(), RpcError>> {
+    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<Ending, RpcError>> {
         Box::pin(async { Err(RpcError::Unsupported("disturb")) })
     }
 }

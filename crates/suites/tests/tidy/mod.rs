@@ -3,6 +3,7 @@
 mod defects;
 mod links;
 mod modules;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,8 +1,9 @@
 //! What would be applied, read from files.
 
 use crate::failure::Failure;
+use crate::fields::refuse_unknown;
 use crate::input::read_file_or_stdin;
-use mainstay_streams::kinds::{GROUP, StreamClass, StreamingJobTemplate};
+use mainstay_streams::kinds::{GROUP, StreamClass, StreamingJobTemplate, definitions};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -28,6 +29,8 @@ impl Documents {
         let is_ours = document["apiVersion"].as_str().and_then(|version| version.split_once('/'));
         let kind = document["kind"].as_str().filter(|_| is_ours.is_some_and(|(group, _)| group == GROUP));
         let unreadable = |error| Failure::new(error).context(format!("cannot read {told}"));
+        let refused = |failure: Failure| failure.context(format!("cannot read {told}"));
+        refuse_unknown(&document, &definitions()).map_err(refused)?;
         match kind {
             Some("StreamClass") => self.classes.push(serde_json::from_value(document).map_err(unreadable)?),
             Some("StreamingJobTemplate") => {
@@ -90,5 +93,12 @@ mod tests {
             "{apiVersion: streams.mainstay.dev/v1alpha1, kind: StreamClass, metadata: {name: a}, spec: {}}",
         );
         assert!(refused.unwrap_err().starts_with("error: cannot read StreamClass a\n"));
+        let refused = add(
+            "{apiVersion: streams.mainstay.dev/v1alpha1, kind: StreamClass, metadata: {name: a}, spec: {restarts: 1}}",
+        );
+        assert_eq!(
+            refused.unwrap_err(),
+            "error: cannot read StreamClass a\n  spec.restarts: unknown field\n"
+        );
     }
 }

@@ -13,7 +13,7 @@ use super::super::reason::Unready;
 use super::super::tell::{ASSEMBLED, READY};
 use super::{answering, at, config, silent};
 use crate::config::NetworkConfig;
-use crate::graph::{Cut, Edge};
+use crate::graph::{Cut, Dial, Edge};
 use crate::rpc::RpcError;
 
 const NOW: i64 = 1000;
@@ -176,12 +176,16 @@ fn nothing_is_dialled_where_nothing_is_declared_or_repaired() {
 }
 
 #[test]
-fn who_answered_a_moment_ago_is_told_to_dial_as_well() {
+fn only_what_two_ends_asked_in_this_look_miss_is_dialled() {
+    let dials = |dials: &[Dial]| dials.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut seen = [answering(0, &[]), answering(1, &[]), answering(2, &[])];
     seen[0].is_fresh = false;
     let decision = decided(&config(&json!({})), &seen, JobState::Succeeded, None);
-    assert_eq!(decision.dials.len(), 3);
+    assert_eq!(dials(&decision.dials), ["peers-0-2 > peers-0-1"]);
+    assert_eq!(dials(&decision.doubtful), ["peers-0-1 > peers-0-0", "peers-0-2 > peers-0-0"]);
     assert_eq!(decision.wake.as_secs(), 1);
+    // All of it is still reported as missing.
+    assert_eq!(decision.status.edges.unwrap().missing, 3);
 }
 
 #[test]
@@ -197,6 +201,21 @@ fn two_who_say_they_are_the_same_are_both_left_out() {
         .collect();
     assert_eq!(decision.peers.len(), 1);
     assert_eq!(told[0], "peers-0-0 DuplicateId: it says that it is id-0, and so does peers-0-1");
+}
+
+#[test]
+fn what_peers_say_is_cut_short_in_the_status() {
+    let mut seen: Vec<Seen> = (0..6).map(|peer| answering(peer, &[])).collect();
+    for same in &mut seen[0..5] {
+        same.answer.as_mut().unwrap().peer_id = "id-0".into();
+    }
+    seen[5].answer = Err(Unready::Rpc(RpcError::Garbage("é".repeat(5000))));
+    let unready = decided(&config(&json!({})), &seen, JobState::Absent, None).status.unready;
+    assert_eq!(
+        unready[1].message,
+        "it says that it is id-0, and so does peers-0-0 and peers-0-2 and peers-0-3 and 1 more"
+    );
+    assert_eq!(unready[5].message.chars().count(), 161);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::super::observe::{Memory, Seen, observe};
 use super::super::pods::PeerPod;
 use super::super::reason::Unready;
 use super::{asked, at};
-use crate::rpc::{Disturbance, Endpoint, Identity, Rpc, RpcError};
+use crate::rpc::{Disturbance, Ending, Endpoint, Identity, Rpc, RpcError};
 
 /// Peers that answer as their place says, and count what they are asked.
 #[derive(Default)]
@@ -41,10 +41,13 @@ impl Rpc for Crowd {
                     peer_id: "QmThree".into(),
                     addresses: vec!["/ip4/127.0.0.1/tcp/4001".into()],
                 }),
-                _ => Ok(Identity {
-                    peer_id: "QmOther".into(),
-                    addresses: vec!["/ip4/10.0.0.9/tcp/4001".into(), "/ip4/10.0.0.4/tcp/4001".into()],
-                }),
+                url => {
+                    let own = url.trim_start_matches("http://").trim_end_matches(":5001");
+                    Ok(Identity {
+                        peer_id: "QmOther".into(),
+                        addresses: vec!["/ip4/10.0.0.9/tcp/4001".into(), format!("/ip4/{own}/tcp/4001")],
+                    })
+                }
             }
         })
     }
@@ -58,8 +61,8 @@ impl Rpc for Crowd {
         Box::pin(async { Ok(()) })
     }
 
-    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<(), RpcError>> {
-        Box::pin(async { Ok(()) })
+    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<Ending, RpcError>> {
+        Box::pin(async { Ok(Ending::ByItself) })
     }
 }
 
@@ -79,7 +82,7 @@ async fn a_hung_peer_delays_nobody_beyond_its_deadline() {
     assert_eq!(began.elapsed(), Duration::from_secs(2));
     assert_eq!(reasons(&seen), ["RpcTimeout", "RpcGarbage", "NoAddress", ""]);
     let addresses = &seen[3].answer.as_ref().unwrap().addresses;
-    assert_eq!(addresses, &["/ip4/10.0.0.4/tcp/4001/p2p/QmOther", "/ip4/10.0.0.9/tcp/4001/p2p/QmOther"]);
+    assert_eq!(addresses, &["/ip4/10.0.0.4/tcp/4001/p2p/QmOther"]);
 }
 
 #[tokio::test]
@@ -133,6 +136,9 @@ async fn who_dialled_or_was_dialled_is_asked_anew_and_nobody_else() {
     assert_eq!(memory.rounds("uid"), 1);
     assert_eq!(look().await, [true, false, true]);
     assert_eq!(look().await, [false, false, false]);
+    memory.ask_again("uid", ["run-5"]);
+    assert_eq!(memory.rounds("uid"), 1);
+    assert_eq!(look().await, [false, true, false]);
     memory.complete("uid");
     assert_eq!(memory.rounds("uid"), 0);
 }

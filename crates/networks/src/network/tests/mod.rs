@@ -3,6 +3,7 @@
 mod decisions;
 mod looks;
 mod pods;
+mod sizes;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use super::reason::Unready;
 use crate::config::NetworkConfig;
 use crate::kinds::{Adapter, NetworkSpec};
 use crate::rpc::Endpoint;
+use crate::rpc::multiaddr::Announced;
 
 /// A config from the fields of a spec.
 fn config(spec: &Value) -> NetworkConfig {
@@ -34,7 +36,7 @@ fn asked(ordinal: usize) -> Asked {
             url: format!("http://10.0.0.{ordinal}:5001"),
             timeout: Duration::from_secs(2),
         },
-        address: format!("10.0.0.{ordinal}").parse().unwrap(),
+        announced: Announced::only(format!("10.0.{}.{}", ordinal / 250, ordinal % 250).parse().unwrap()),
         run: format!("run-{ordinal}"),
     }
 }

@@ -95,12 +95,36 @@ fn only_addresses_that_others_reach_are_published() {
         "nonsense",
     ];
     let identity = Identity { peer_id: "Qm1".into(), addresses: told.map(str::to_owned).to_vec() };
-    let published = published(&identity, "127.0.0.2".parse().unwrap());
+    let mut announced = Announced::only("127.0.0.2".parse().unwrap());
+    expect!["/ip4/127.0.0.2/tcp/4001/p2p/Qm1"].assert_eq(&published(&identity, &announced).join("\n"));
+    announced.own.push("fd00::1".parse().unwrap());
+    expect![[r#"
+        /ip4/127.0.0.2/tcp/4001/p2p/Qm1
+        /ip6/fd00::1/tcp/4001/p2p/Qm1"#]]
+    .assert_eq(&published(&identity, &announced).join("\n"));
+    announced.others = true;
     expect![[r#"
         /ip4/10.0.0.1/tcp/4001/p2p/Qm1
         /ip4/127.0.0.2/tcp/4001/p2p/Qm1
         /ip6/fd00::1/tcp/4001/p2p/Qm1"#]]
-    .assert_eq(&published.join("\n"));
+    .assert_eq(&published(&identity, &announced).join("\n"));
+}
+
+#[test]
+fn few_and_short_addresses_are_published_whatever_a_peer_announces() {
+    let own = Announced::only("10.0.0.1".parse().unwrap());
+    let long = format!("/ip4/10.0.0.1/udp/4001/webrtc-direct/certhash/{}", "u".repeat(PUBLISHED_BYTES_MAX));
+    let mut addresses: Vec<String> =
+        (1..=30_000).map(|port| format!("/ip4/10.0.0.1/udp/{port}/quic-v1")).collect();
+    addresses.extend([long, "/ip4/10.0.0.1/tcp/4001/ws".into(), "/ip4/10.0.0.1/tcp/4001".into()]);
+    let mut identity = Identity { peer_id: "Qm1".into(), addresses };
+    let first = published(&identity, &own);
+    assert_eq!(first.len(), PUBLISHED_MAX);
+    assert!(first.contains(&"/ip4/10.0.0.1/tcp/4001/p2p/Qm1".to_owned()), "{first:?}");
+    assert!(first.iter().all(|address| address.len() <= PUBLISHED_BYTES_MAX));
+    assert_eq!(preferred(&first).unwrap(), "/ip4/10.0.0.1/tcp/4001/p2p/Qm1");
+    identity.addresses.reverse();
+    assert_eq!(published(&identity, &own), first);
 }
 
 proptest! {

@@ -215,14 +215,47 @@ fn check_disturb(adapter: Adapter, disturbance: &Disturbance, answers: &[Answer]
     expected.assert_eq(&next.map_or_else(|error| told(Err::<(), _>(error)), |asks| written(&asks)));
 }
 
+fn block(addresses: &[&str]) -> Disturbance {
+    let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+    Disturbance::Block { addresses, lasts: Duration::from_secs(15) }
+}
+
 #[test]
-fn kubo_filters_first_and_then_ends_connections_that_there_are() {
-    let kubo = Adapter::Kubo;
-    let block = Disturbance::Block(vec!["10.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()]);
+fn a_partition_has_a_time_if_the_peer_knows_how() {
+    let (kubo, json) = (Adapter::Kubo, Adapter::Json);
+    let block = block(&["10.0.0.1", "fd00::1"]);
     check_disturb(
         kubo,
         &block,
         &[],
+        expect![[
+            r#"POST /api/v0/mainstay/disturb {"action":"block","addresses":["10.0.0.1","fd00::1"],"milliseconds":15000}"#
+        ]],
+    );
+    check_disturb(kubo, &block, &[answer(200, "{}")], expect![""]);
+    check_disturb(kubo, &block, &[answer(500, "no")], expect!["RpcRefused: answered 500: no"]);
+    check_disturb(
+        json,
+        &block,
+        &[],
+        expect![[
+            r#"POST /disturb {"action":"block","addresses":["10.0.0.1","fd00::1"],"milliseconds":15000}"#
+        ]],
+    );
+    let ending = |answers: &[Answer]| dialect::of(kubo).ending(&block, answers);
+    assert_eq!(ending(&[answer(200, "{}")]), Ending::ByItself);
+    assert_eq!(ending(&[answer(404, ""), answer(200, "{}")]), Ending::WhenUndone);
+}
+
+#[test]
+fn kubo_itself_filters_first_and_then_ends_connections_that_there_are() {
+    let kubo = Adapter::Kubo;
+    let two = block(&["10.0.0.1", "fd00::1"]);
+    let unknown = answer(404, "404 page not found");
+    check_disturb(
+        kubo,
+        &two,
+        std::slice::from_ref(&unknown),
         expect![[r#"
         POST /api/v0/swarm/filters/add?arg=%2Fip4%2F10%2E0%2E0%2E1%2Fipcidr%2F32&arg=%2Fip6%2Ffd00%3A%3A1%2Fipcidr%2F128
         POST /api/v0/swarm/peers"#]],
@@ -232,17 +265,38 @@ fn kubo_filters_first_and_then_ends_connections_that_there_are() {
         200,
         r#"{"Peers": [{"Addr": "/ip4/10.0.0.2/tcp/1", "Peer": "Qm2"}, {"Addr": "/ip4/10.0.0.1/tcp/777", "Peer": "Qm1"}]}"#,
     );
-    check_disturb(
-        kubo,
-        &block,
-        &[filtered.clone(), swarm.clone()],
-        expect!["POST /api/v0/swarm/disconnect?arg=%2Fp2p%2FQm1"],
+    let after = |answers: &[&Answer], expected| {
+        let answers: Vec<Answer> = answers.iter().map(|answer| (*answer).clone()).collect();
+        check_disturb(kubo, &two, &answers, expected);
+    };
+    after(&[&unknown, &filtered, &swarm], expect!["POST /api/v0/swarm/disconnect?arg=%2Fp2p%2FQm1"]);
+    after(&[&unknown, &filtered, &answer(200, r#"{"Peers": null}"#)], expect![""]);
+    after(&[&unknown, &filtered, &swarm, &answer(200, "{}")], expect![""]);
+    after(&[&unknown, &answer(500, "no"), &swarm], expect!["RpcRefused: answered 500: no"]);
+    check_disturb(kubo, &block(&[]), &[], expect![""]);
+}
+
+#[test]
+fn kubo_is_asked_in_requests_that_are_not_too_long() {
+    let many: Vec<String> =
+        (0..2000_u16).map(|number| format!("fd00:1111:2222:3333:4444:5555:6666:{number:x}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let unknown = answer(404, "404 page not found");
+    let kubo = dialect::of(Adapter::Kubo);
+    let asks = kubo.disturb(&block(&many), std::slice::from_ref(&unknown)).unwrap();
+    assert_eq!(asks.len(), 9);
+    assert!(asks.iter().all(|ask| ask.path.len() < 60_000));
+    // After all of them, connections are ended.
+    let mut answers = vec![unknown];
+    answers.extend(std::iter::repeat_n(answer(200, r#"{"Strings": []}"#), 8));
+    answers.push(answer(
+        200,
+        r#"{"Peers": [{"Addr": "/ip6/fd00:1111:2222:3333:4444:5555:6666:7/tcp/1", "Peer": "Qm7"}]}"#,
+    ));
+    assert_eq!(
+        written(&kubo.disturb(&block(&many), &answers).unwrap()),
+        "POST /api/v0/swarm/disconnect?arg=%2Fp2p%2FQm7"
     );
-    let alone = answer(200, r#"{"Peers": null}"#);
-    check_disturb(kubo, &block, &[filtered.clone(), alone], expect![""]);
-    check_disturb(kubo, &block, &[filtered, swarm.clone(), answer(200, "{}")], expect![""]);
-    check_disturb(kubo, &block, &[answer(500, "no"), swarm], expect!["RpcRefused: answered 500: no"]);
-    check_disturb(kubo, &Disturbance::Block(vec![]), &[], expect![""]);
 }
 
 #[test]
@@ -267,7 +321,7 @@ fn disturbances_that_a_peer_does_not_know_are_unsupported() {
         &[],
         expect![[r#"POST /disturb {"action":"latency","lateMilliseconds":50,"milliseconds":3000}"#]],
     );
-    let unblock = Disturbance::Unblock(vec!["10.0.0.1".parse().unwrap()]);
+    let unblock = Disturbance::Unblock(["10.0.0.1".parse().unwrap()].into());
     check_disturb(
         json,
         &unblock,
@@ -278,6 +332,13 @@ fn disturbances_that_a_peer_does_not_know_are_unsupported() {
         kubo,
         &unblock,
         &[],
+        expect![[r#"POST /api/v0/mainstay/disturb {"action":"unblock","addresses":["10.0.0.1"]}"#]],
+    );
+    check_disturb(kubo, &unblock, &[answer(200, "{}")], expect![""]);
+    check_disturb(
+        kubo,
+        &unblock,
+        &unknown,
         expect!["POST /api/v0/swarm/filters/rm?arg=%2Fip4%2F10%2E0%2E0%2E1%2Fipcidr%2F32"],
     );
 }

@@ -98,7 +98,7 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
     let slow = Endpoint { timeout: Duration::from_secs(30), ..endpoint(Adapter::Kubo, url) };
     assert_eq!(
         told(&HttpRpc::new().identity(&slow).await),
-        "answered what cannot be understood: its answer is longer than 1024 KiB"
+        "answered what cannot be understood: its answer is longer than 64 KiB"
     );
     // The same where the length is told before.
     let huge = "HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n{".to_owned();

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::peers::{self, CannotRead, Peer};
 use crate::config::BootstrapConfig;
+use crate::kinds::EdgeSpec;
 use crate::runner::environment::{Environment, WrongVariable};
+use crate::topology::NamedEdges;
+use serde::de::DeserializeOwned;
 
 /// Where the Job finds the peers unless it is told.
 const PEERS_PATH: &str = "/network/peers.json";
@@ -25,14 +28,19 @@ pub enum UsageError {
     /// A variable has no such value.
     #[error(transparent)]
     Variable(#[from] WrongVariable),
-    /// `BOOTSTRAP_EDGES` cannot be read.
-    #[error("BOOTSTRAP_EDGES at {path}")]
+    /// The connections that are declared cannot be read.
+    #[error("{of} at {path}")]
     Edges {
+        /// The variable or the file that they are in.
+        of: String,
         /// Where in it.
         path: String,
         /// What is wrong there.
         source: serde_json::Error,
     },
+    /// An edge in the file names no peer of it.
+    #[error("{} has an edge whose end is no place of its peers", .0.display())]
+    EdgeWithoutPeer(PathBuf),
     /// The file is not there.
     #[error("cannot read {}", .path.display())]
     File {
@@ -80,20 +88,32 @@ pub struct Settings {
     pub timeout: Duration,
 }
 
+fn read_edges<T: DeserializeOwned>(text: &str, of: &str) -> Result<T, UsageError> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(&mut json).map_err(|error| UsageError::Edges {
+        of: of.to_owned(),
+        path: error.path().to_string(),
+        source: error.into_inner(),
+    })
+}
+
+/// As the operator writes them if a variable cannot hold them.
+fn edges_of_file(path: &Path) -> Result<Vec<EdgeSpec>, UsageError> {
+    let text =
+        std::fs::read_to_string(path).map_err(|source| UsageError::File { path: path.to_owned(), source })?;
+    let edges: NamedEdges = read_edges(&text, &path.display().to_string())?;
+    edges.named().ok_or_else(|| UsageError::EdgeWithoutPeer(path.to_owned()))
+}
+
 impl Settings {
     /// Reads the environment. What is not there is as in [`BootstrapConfig::default`].
     pub fn read(environment: impl Fn(&str) -> Option<String>) -> Result<Self, UsageError> {
         let environment = Environment::new(environment);
         let defaults = BootstrapConfig::default();
-        let edges = match environment.text("BOOTSTRAP_EDGES") {
-            Some(text) => {
-                let mut json = serde_json::Deserializer::from_str(&text);
-                serde_path_to_error::deserialize(&mut json).map_err(|error| UsageError::Edges {
-                    path: error.path().to_string(),
-                    source: error.into_inner(),
-                })?
-            }
-            None => defaults.edges.clone(),
+        let edges = match (environment.text("BOOTSTRAP_EDGES"), environment.path("BOOTSTRAP_EDGES_PATH")) {
+            (Some(text), _) => read_edges(&text, "BOOTSTRAP_EDGES")?,
+            (None, Some(path)) => edges_of_file(&path)?,
+            (None, None) => defaults.edges.clone(),
         };
         let seconds = environment.value("BOOTSTRAP_DEADLINE_SECONDS", "a number of seconds")?;
         let timeout = environment.value("BOOTSTRAP_TIMEOUT_MILLISECONDS", "a number of milliseconds")?;
@@ -101,7 +121,7 @@ impl Settings {
         Ok(Self {
             bootstrap: BootstrapConfig {
                 method: environment.word("BOOTSTRAP_METHOD", METHODS)?.unwrap_or(defaults.method),
-                n: environment.value("BOOTSTRAP_N", "a number")?.unwrap_or(defaults.n),
+                degree: environment.value("BOOTSTRAP_N", "a number")?.unwrap_or(defaults.degree),
                 seed: environment.value("BOOTSTRAP_SEED", "a number")?.unwrap_or(defaults.seed),
                 edges,
                 rewire_percent: environment

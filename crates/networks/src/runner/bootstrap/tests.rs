@@ -11,7 +11,7 @@ use crate::config::BootstrapConfig;
 use crate::graph::Edge;
 use crate::kinds::Adapter;
 use crate::rpc::multiaddr::Multiaddr;
-use crate::rpc::{Disturbance, Identity};
+use crate::rpc::{Disturbance, Ending, Identity};
 
 /// Peers in memory, called `p0`, `p1`…, with ids `id0`, `id1`… and RPCs `http://0`, `http://1`….
 #[derive(Default)]
@@ -101,7 +101,7 @@ impl Rpc for World {
         .boxed()
     }
 
-    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<(), RpcError>> {
+    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<Ending, RpcError>> {
         unreachable!("nobody is disturbed")
     }
 }
@@ -337,7 +337,7 @@ fn variables_are_read_and_the_rest_is_the_default() {
     .unwrap();
     let bootstrap = &all.bootstrap;
     assert_eq!(all.method(), "kRegular");
-    assert_eq!((bootstrap.n, bootstrap.seed, bootstrap.rewire_percent), (4, -5, 20));
+    assert_eq!((bootstrap.degree, bootstrap.seed, bootstrap.rewire_percent), (4, -5, 20));
     assert_eq!((all.deadline, all.timeout), (Duration::from_secs(7), Duration::from_millis(8)));
     assert_eq!(all.peers_path.to_str(), Some("/a/b.json"));
 }

@@ -1,6 +1,7 @@
 //! The part of Kubo's RPC that networks use: `POST /api/v0/…`, arguments in the query, and errors as it words them.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +16,13 @@ use percent_encoding::percent_decode_str;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
+use super::filters::Filter;
 use super::multipart;
 use super::swarm::Swarm;
-use super::table::Filter;
 use super::wire::BLOCK_MAX;
 use crate::rpc::multiaddr::{Multiaddr, NotAnAddress, is_peer_id, of_ip};
 
@@ -175,7 +178,8 @@ async fn disconnect(State(swarm): Peer, RawQuery(raw): RawQuery) -> Result<Json<
 }
 
 async fn filters(State(swarm): Peer) -> Json<Value> {
-    let filters: Vec<String> = swarm.table().filters().map(ToString::to_string).collect();
+    let filters: Vec<String> =
+        swarm.table().filters(Instant::now()).iter().map(ToString::to_string).collect();
     Json(json!({ "Strings": if filters.is_empty() { Value::Null } else { filters.into() } }))
 }
 
@@ -191,16 +195,13 @@ fn written<'a>(filters: impl IntoIterator<Item = &'a Filter>) -> Json<Value> {
 
 async fn add_filters(State(swarm): Peer, RawQuery(raw): RawQuery) -> Result<Json<Value>, Refused> {
     let filters = read_filters(raw.as_deref())?;
-    let mut table = swarm.table();
-    for filter in &filters {
-        table.filter(*filter);
-    }
+    swarm.table().filter(&filters, None, Instant::now());
     Ok(written(&filters))
 }
 
 async fn remove_filters(State(swarm): Peer, RawQuery(raw): RawQuery) -> Result<Json<Value>, Refused> {
     let mut filters = if arguments(raw.as_deref(), "address")? == ["all"] {
-        swarm.table().filters().copied().collect()
+        swarm.table().filters(Instant::now())
     } else {
         read_filters(raw.as_deref())?
     };
@@ -245,7 +246,40 @@ async fn stat_block(State(swarm): Peer, RawQuery(raw): RawQuery) -> Result<Json<
     Ok(Json(json!({ "Key": name, "Size": block.len() })))
 }
 
-async fn disturb(State(swarm): Peer, RawQuery(raw): RawQuery) -> Result<Json<Value>, Refused> {
+/// A partition, as the body of a request has it: a query would be too short for thousands of addresses.
+#[derive(Deserialize)]
+#[serde(tag = "action", rename_all = "camelCase")]
+enum Partition {
+    Block { addresses: Vec<IpAddr>, milliseconds: u64 },
+    Unblock { addresses: Vec<IpAddr> },
+}
+
+fn part(swarm: &Swarm, body: &[u8]) -> Result<(), Refused> {
+    let wrong = |message: String| Refused(StatusCode::BAD_REQUEST, message);
+    let hosts = |ips: Vec<IpAddr>| ips.into_iter().map(Filter::host).collect::<Vec<_>>();
+    match serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))? {
+        Partition::Block { addresses, milliseconds } => {
+            let lasts = Duration::from_millis(milliseconds);
+            if lasts > DISTURBED_MAX {
+                return Err(wrong(format!("milliseconds is more than {}", DISTURBED_MAX.as_millis())));
+            }
+            let now = Instant::now();
+            swarm.table().filter(&hosts(addresses), Some(now + lasts), now);
+        }
+        Partition::Unblock { addresses } => {
+            let mut table = swarm.table();
+            for filter in hosts(addresses) {
+                table.unfilter(&filter);
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn disturb(State(swarm): Peer, RawQuery(raw): RawQuery, body: Bytes) -> Result<Json<Value>, Refused> {
+    if !body.is_empty() {
+        return part(&swarm, &body).map(|()| Json(json!({})));
+    }
     let fields: BTreeMap<String, String> = query(raw.as_deref()).into_iter().collect();
     let wrong = |message: String| Refused(StatusCode::BAD_REQUEST, message);
     let time = |name: &str| {

@@ -12,6 +12,7 @@
 
 mod api;
 mod blocks;
+mod filters;
 mod gate;
 mod id;
 mod link;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::blocks::Blocks;
 use super::gate::Gate;
@@ -94,7 +94,7 @@ impl Swarm {
                 }
             };
             self.gate.pass().await;
-            if self.table().is_filtered(remote.ip()) {
+            if self.table().is_filtered(remote.ip(), Instant::now()) {
                 continue;
             }
             let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { continue };
@@ -130,7 +130,7 @@ impl Swarm {
         } else if peer_id == self.me || !is_peer_id(&peer_id) {
             return None;
         } else {
-            match self.table().admit(&peer_id, link) {
+            match self.table().admit(&peer_id, link, Instant::now()) {
                 Ok(()) => Ok(()),
                 Err(NotTaken::Duplicate) => Err(Refusal::Duplicate),
                 Err(NotTaken::Filtered) => return None,
@@ -166,7 +166,7 @@ impl Swarm {
         for address in addresses {
             let dialled = match address.socket() {
                 None => Err("no transport for protocol".to_owned()),
-                Some(socket) if self.table().is_filtered(socket.ip()) => {
+                Some(socket) if self.table().is_filtered(socket.ip(), Instant::now()) => {
                     Err("gater disallows connection to addr".to_owned())
                 }
                 Some(socket) => match timeout(HANDSHAKE, self.dial(peer, socket)).await {
@@ -230,7 +230,7 @@ impl Swarm {
         };
         let (number, (handle, frames)) = (self.number(), mpsc::channel(QUEUE));
         let link = Link { number, dialled: true, attempt, session, remote, handle };
-        let admitted = self.table().admit(peer, link);
+        let admitted = self.table().admit(peer, link, Instant::now());
         match admitted {
             Ok(()) => {}
             Err(NotTaken::Duplicate) => return self.appears(peer).await,

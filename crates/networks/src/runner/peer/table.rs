@@ -6,12 +6,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::str::FromStr;
 
-use crate::rpc::multiaddr::of_ip;
+use tokio::time::Instant;
+
+use super::filters::{Filter, Filters};
 
 /// A connection. It ends when its handle is dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) struct Link<Handle> {
 pub(super) struct Table<Handle> {
     me: String,
     links: BTreeMap<String, Link<Handle>>,
-    filters: BTreeSet<Filter>,
+    filters: Filters,
     closed: bool,
 }
 
@@ -49,15 +49,15 @@ pub(super) enum NotTaken {
 
 impl<Handle> Table<Handle> {
     pub(super) fn new(me: String) -> Self {
-        Self { me, links: BTreeMap::new(), filters: BTreeSet::new(), closed: false }
+        Self { me, links: BTreeMap::new(), filters: Filters::default(), closed: false }
     }
 
     /// Takes a connection, if it is the one to keep. One that was there ends.
-    pub(super) fn admit(&mut self, peer: &str, link: Link<Handle>) -> Result<(), NotTaken> {
+    pub(super) fn admit(&mut self, peer: &str, link: Link<Handle>, now: Instant) -> Result<(), NotTaken> {
         if self.closed {
             return Err(NotTaken::Closed);
         }
-        if self.is_filtered(link.remote.ip()) {
+        if self.is_filtered(link.remote.ip(), now) {
             return Err(NotTaken::Filtered);
         }
         if self.links.get(peer).is_some_and(|old| !self.is_preferred(peer, &link, old)) {
@@ -97,74 +97,28 @@ impl<Handle> Table<Handle> {
         self.links.iter()
     }
 
-    /// Ends connections with these addresses and takes none.
-    pub(super) fn filter(&mut self, filter: Filter) {
-        self.links.retain(|_, link| !filter.matches(link.remote.ip()));
-        self.filters.insert(filter);
+    /// Ends connections with these addresses and takes none, until then or until they are taken off.
+    pub(super) fn filter(&mut self, filters: &[Filter], until: Option<Instant>, now: Instant) {
+        self.filters.add(filters, until, now);
+        let filters = &self.filters;
+        self.links.retain(|_, link| !filters.matches(link.remote.ip(), now));
     }
 
     pub(super) fn unfilter(&mut self, filter: &Filter) -> bool {
         self.filters.remove(filter)
     }
 
-    pub(super) fn filters(&self) -> impl Iterator<Item = &Filter> {
-        self.filters.iter()
+    pub(super) fn filters(&self, now: Instant) -> Vec<Filter> {
+        self.filters.all(now)
     }
 
-    pub(super) fn is_filtered(&self, ip: IpAddr) -> bool {
-        self.filters.iter().any(|filter| filter.matches(ip))
+    pub(super) fn is_filtered(&self, ip: IpAddr, now: Instant) -> bool {
+        self.filters.matches(ip, now)
     }
 
     /// Ends all and takes no more.
     pub(super) fn close(&mut self) {
         self.closed = true;
         self.links.clear();
-    }
-}
-
-/// Addresses that begin alike: `/ip4/10.0.0.0/ipcidr/8`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Filter {
-    ip: IpAddr,
-    length: u8,
-}
-
-impl Filter {
-    fn matches(&self, ip: IpAddr) -> bool {
-        // An address of version 4 may come in the clothes of version 6.
-        match (self.ip, ip.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(ip)) => {
-                let differ = u32::from(own) ^ u32::from(ip);
-                differ.checked_shr(32 - u32::from(self.length)).unwrap_or(0) == 0
-            }
-            (IpAddr::V6(own), IpAddr::V6(ip)) => {
-                let differ = u128::from(own) ^ u128::from(ip);
-                differ.checked_shr(128 - u32::from(self.length)).unwrap_or(0) == 0
-            }
-            _ => false,
-        }
-    }
-}
-
-impl FromStr for Filter {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "invalid multiaddr-filter format".to_owned();
-        let parts: Vec<&str> = text.split('/').collect();
-        let ["", version, ip, "ipcidr", length] = parts[..] else { return Err(wrong()) };
-        let ip: IpAddr = ip.parse().map_err(|_| wrong())?;
-        let (expected, longest) = if ip.is_ipv4() { ("ip4", 32) } else { ("ip6", 128) };
-        let length: u8 = length.parse().map_err(|_| wrong())?;
-        if version != expected || length > longest {
-            return Err(wrong());
-        }
-        Ok(Self { ip, length })
-    }
-}
-
-impl fmt::Display for Filter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/ipcidr/{}", of_ip(self.ip), self.length)
     }
 }

@@ -21,7 +21,7 @@ use crate::config::{SimulationConfig, Throttle};
 use crate::fetch::Fetch;
 use crate::kinds::{Adapter, Scenario};
 use crate::peers::{self, Peer};
-use crate::rpc::{Disturbance, Endpoint, Identity, Rpc, RpcError};
+use crate::rpc::{Disturbance, Ending, Endpoint, Identity, Rpc, RpcError};
 use crate::simulation::report::{FailureKind, Progress, Report, Stage};
 use crate::simulation::{HttpManagers, ManagerClient as _, ManagerPlace};
 
@@ -50,7 +50,7 @@ impl Rpc for Asks {
         Box::pin(async { Err(RpcError::Unsupported("connect")) })
     }
 
-    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<(), RpcError>> {
+    fn disturb<'a>(&'a self, _: &'a Endpoint, _: &'a Disturbance) -> BoxFuture<'a, Result<Ending, RpcError>> {
         Box::pin(async { Err(RpcError::Unsupported("suffer")) })
     }
 }

@@ -20,9 +20,9 @@ pub fn judge(criteria: &[CriterionSpec], measures: Measures<'_>) -> Vec<Criterio
     criteria.iter().map(|criterion| judge_one(criterion, measures)).collect()
 }
 
-/// Whether all criteria are met. Without any, it is enough that there was load.
+/// Whether all criteria are met. In any case a request must have been answered: load that only failed shows nothing.
 pub fn verdict(results: &[CriterionResult], measures: Measures<'_>) -> Verdict {
-    let stood = results.iter().all(|result| result.met) && measures.report.total.requests > 0;
+    let stood = results.iter().all(|result| result.met) && measures.report.total.answered() > 0;
     if stood { Verdict::Passed } else { Verdict::Failed }
 }
 
@@ -66,7 +66,7 @@ fn compare(value: f64, comparison: Comparison, threshold: f64) -> bool {
 /// Why there is no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// No peer told anything.
+    /// No peer reported anything.
     NoRequests,
     /// The network was never looked at.
     NoSamples,

@@ -143,13 +143,31 @@ fn a_criterion_says_what_was_found() {
 }
 
 #[test]
-fn without_criteria_there_must_have_been_load() {
+fn a_request_must_have_been_answered() {
+    check(
+        &[],
+        &report(&[(5, 4, &[10]), (3, 3, &[])]),
+        &[],
+        &expect![[r#"
+        Passed
+    "#]],
+    );
     check(
         &[],
         &report(&[(1, 1, &[])]),
         &[],
         &expect![[r#"
-        Passed
+        Failed
+    "#]],
+    );
+    check(
+        &["min requests > 0", "sum failures >= 0"],
+        &report(&[(7, 7, &[]), (9, 9, &[])]),
+        &[],
+        &expect![[r#"
+        met min of requests is 7, which is > 0
+        met sum of failures is 16, which is >= 0
+        Failed
     "#]],
     );
     check(

@@ -10,7 +10,8 @@ mod running;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -150,9 +151,10 @@ impl Decision {
 /// What faults ask for now, from what is recorded. To be carried out before [`decide`] is asked.
 pub fn steps(situation: &Situation<'_>) -> Vec<Step> {
     if situation.status.run == situation.run {
-        faults::steps(&situation.config.faults, &situation.status.faults, view(situation))
+        let blocked = faults::blocked_addresses(situation.status);
+        faults::steps(&situation.config.faults, &situation.status.faults, view(situation, &blocked))
     } else {
-        faults::mend(&situation.status.faults, situation.peers)
+        faults::mend(situation.status, situation.peers)
     }
 }
 
@@ -169,7 +171,7 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     }
 }
 
-fn view<'a>(situation: &Situation<'a>) -> View<'a> {
+fn view<'a>(situation: &Situation<'a>, blocked: &'a BTreeSet<IpAddr>) -> View<'a> {
     let Situation { now, config, status, .. } = *situation;
     let began_at = status.started_at.as_ref().map_or(now, |at| at.0);
     let run_end =
@@ -182,6 +184,7 @@ fn view<'a>(situation: &Situation<'a>) -> View<'a> {
         names: &status.peers,
         peers: situation.peers,
         pods: situation.pods,
+        blocked,
     }
 }
 
@@ -319,15 +322,18 @@ fn over(situation: &Situation<'_>) -> Decision {
     let Situation { now, status, jobs, config, .. } = *situation;
     let mut status = status.clone();
     let is_finished = status.phase == SimulationPhase::Finished;
-    let view = view(situation);
+    let blocked = faults::blocked_addresses(situation.status);
+    let view_before = view(situation, &blocked);
     let is_open = |fault: &FaultStatus| {
         matches!(fault.phase, crate::kinds::FaultPhase::Waiting | crate::kinds::FaultPhase::Active)
     };
     let mut wake_at = None;
     if status.faults.iter().any(is_open) {
-        status.faults = faults::advance(&config.faults, &status.faults, view, situation.outcomes);
+        status.faults = faults::advance(&config.faults, &status.faults, view_before, situation.outcomes);
+        faults::record_addresses(&mut status, situation.status, situation.peers);
+        let blocked = faults::blocked_addresses(&status);
         let tried: Vec<Step> = situation.outcomes.iter().map(|(step, _)| step.clone()).collect();
-        wake_at = faults::wake_at(&config.faults, &status.faults, view, &tried);
+        wake_at = faults::wake_at(&config.faults, &status.faults, view(situation, &blocked), &tried);
     }
     let is_active = matches!(jobs.manager, Some(JobState::Active(_)));
     let dismiss = is_finished && is_active && situation.has_report && jobs.manager_url.is_some();

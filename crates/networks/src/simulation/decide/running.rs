@@ -21,9 +21,13 @@ const MEND: Duration = Duration::from_mins(1);
 
 pub(super) fn running(situation: &Situation<'_>) -> Decision {
     let Situation { now, config, .. } = *situation;
-    let view = view(situation);
+    let blocked = faults::blocked_addresses(situation.status);
+    let before = view(situation, &blocked);
     let mut status = situation.status.clone();
-    status.faults = faults::advance(&config.faults, &status.faults, view, situation.outcomes);
+    status.faults = faults::advance(&config.faults, &status.faults, before, situation.outcomes);
+    faults::record_addresses(&mut status, situation.status, situation.peers);
+    let blocked = faults::blocked_addresses(&status);
+    let view = view(situation, &blocked);
     sample(&mut status, situation, view.ends_at);
     if let Some(report) = situation.report.filter(|report| report.run == situation.run) {
         if !report.lost.is_empty() {
@@ -67,7 +71,9 @@ fn judge(situation: &Situation<'_>, mut status: SimulationStatus, report: &Repor
         Some(first) => {
             format!("{met} of {} criteria are met; {}: {}", results.len(), first.name, first.message)
         }
-        None if verdict == Verdict::Failed => "there was no load: no request was answered".into(),
+        None if verdict == Verdict::Failed => {
+            format!("no request was answered: {} were sent", report.total.requests)
+        }
         None => format!("{met} of {} criteria are met", results.len()),
     };
     status.criteria = results;

@@ -296,17 +296,17 @@ fn another_nonce_mends_stops_and_runs_anew_and_the_same_never() {
     story.former = false;
     story.look();
     story.check(&expect![[r#"
-          0.0 Starting Load(None) - StartingManager: a manager is started for 2 workers
-          0.0 Starting Load(Some("http://10.0.0.9:5115")) 1000ms StartingWorkers: 2 workers are started
-          0.0 Running Load(Some("http://10.0.0.9:5115")) 0ms Running: there is load on 2 peers
-          0.0 Running Load(Some("http://10.0.0.9:5115")) 0ms Running: there is load on 2 peers
-          1.0 Disturb { fault: 0, peer: "peers-0-0", disturbance: Block([10.0.0.1]) }
-          1.0 Disturb { fault: 0, peer: "peers-0-1", disturbance: Block([10.0.0.0]) }
-          1.0 Running Load(Some("http://10.0.0.9:5115")) 1000ms Running: there is load on 2 peers
-          1.0 Disturb { fault: 0, peer: "peers-0-0", disturbance: Unblock([10.0.0.0, 10.0.0.1]) }
-          1.0 Disturb { fault: 0, peer: "peers-0-1", disturbance: Unblock([10.0.0.0, 10.0.0.1]) }
-          1.0 Pending Nothing - StoppingFormerRun: manager and workers of a former run are stopped
-          1.0 Starting Load(None) - StartingManager: a manager is started for 2 workers
+        0.0 Starting Load(None) - StartingManager: a manager is started for 2 workers
+        0.0 Starting Load(Some("http://10.0.0.9:5115")) 1000ms StartingWorkers: 2 workers are started
+        0.0 Running Load(Some("http://10.0.0.9:5115")) 0ms Running: there is load on 2 peers
+        0.0 Running Load(Some("http://10.0.0.9:5115")) 0ms Running: there is load on 2 peers
+        1.0 Disturb { fault: 0, peer: "peers-0-0", disturbance: Block { addresses: [10.0.0.1], lasts: 9s } }
+        1.0 Disturb { fault: 0, peer: "peers-0-1", disturbance: Block { addresses: [10.0.0.0], lasts: 9s } }
+        1.0 Running Load(Some("http://10.0.0.9:5115")) 1000ms Running: there is load on 2 peers
+        1.0 Disturb { fault: 0, peer: "peers-0-0", disturbance: Unblock([10.0.0.0, 10.0.0.1]) }
+        1.0 Disturb { fault: 0, peer: "peers-0-1", disturbance: Unblock([10.0.0.0, 10.0.0.1]) }
+        1.0 Pending Nothing - StoppingFormerRun: manager and workers of a former run are stopped
+        1.0 Starting Load(None) - StartingManager: a manager is started for 2 workers
     "#]]);
 }
 

@@ -1,12 +1,13 @@
 //! What is recorded next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::choose::choose;
-use super::{EVERY_SECONDS, MEND_PATIENCE, Outcome, Step, View, addresses, end, seconds};
+use super::{EVERY_SECONDS, MEND_PATIENCE, Outcome, Step, View, end, seconds};
 use crate::kinds::{DoomedPod, FaultAction, FaultPhase, FaultSpec, FaultStatus};
+use crate::rpc::Disturbance;
 use crate::time::later;
 
 /// As many peers are named in a message.
@@ -19,13 +20,17 @@ pub fn advance(
     view: View<'_>,
     outcomes: &[(Step, Outcome)],
 ) -> Vec<FaultStatus> {
+    let mut by_fault: BTreeMap<usize, Vec<&(Step, Outcome)>> = BTreeMap::new();
+    for outcome in outcomes {
+        by_fault.entry(outcome.0.fault()).or_default().push(outcome);
+    }
     let one = |(place, spec): (usize, &FaultSpec)| {
         let known = recorded.get(place).filter(|status| status.action == spec.action);
         let mut status = known.cloned().unwrap_or_else(|| waiting(spec.action));
-        let own: Vec<&(Step, Outcome)> = outcomes.iter().filter(|(step, _)| step.fault() == place).collect();
+        let own = by_fault.get(&place).map(Vec::as_slice).unwrap_or_default();
         match status.phase {
             FaultPhase::Waiting => begin(&mut status, place, spec, view),
-            FaultPhase::Active => go_on(&mut status, place, spec, view, &own),
+            FaultPhase::Active => go_on(&mut status, place, spec, view, own),
             FaultPhase::Over | FaultPhase::Unsupported => {}
         }
         status
@@ -77,16 +82,8 @@ fn round(status: &mut FaultStatus, place: usize, spec: &FaultSpec, number: i32, 
             let is_gone = |name: &&String| !view.pods.contains_key(*name);
             status.message = told("has no pod", status.peers.iter().filter(is_gone));
         }
-        FaultAction::Partition => note_addresses(status, view),
-        FaultAction::Pause | FaultAction::Latency => {}
+        FaultAction::Partition | FaultAction::Pause | FaultAction::Latency => {}
     }
-}
-
-/// Addresses are recorded before anybody is told to keep them out.
-fn note_addresses(status: &mut FaultStatus, view: View<'_>) {
-    let now = view.peers.iter().flat_map(addresses).map(|address| address.to_string());
-    let all: BTreeSet<String> = status.addresses.drain(..).chain(now).collect();
-    status.addresses = all.into_iter().collect();
 }
 
 fn go_on(
@@ -96,9 +93,9 @@ fn go_on(
     view: View<'_>,
     outcomes: &[&(Step, Outcome)],
 ) {
-    let is_done = |name: &str, wanted: fn(&Outcome) -> bool| {
-        outcomes.iter().any(|(step, outcome)| step.peer() == name && wanted(outcome))
-    };
+    let by_peer: BTreeMap<&str, &Outcome> =
+        outcomes.iter().map(|(step, outcome)| (step.peer(), outcome)).collect();
+    let is_done = |name: &str, wanted: fn(&Outcome) -> bool| by_peer.get(name).is_some_and(|of| wanted(of));
     let ended = view.now >= end(Some(spec), status, view);
     match status.action {
         FaultAction::Kill | FaultAction::Churn => {
@@ -126,7 +123,6 @@ fn go_on(
         FaultAction::Partition if ended => mend(status, spec, view, outcomes),
         FaultAction::Partition => {
             note_failures(status, outcomes);
-            note_addresses(status, view);
             if is_unsupported(outcomes) {
                 status.phase = FaultPhase::Unsupported;
             }
@@ -137,14 +133,16 @@ fn go_on(
                 status.phase = FaultPhase::Unsupported;
                 return;
             }
-            let names = status.peers.iter().filter(|name| !status.told.contains(name));
+            let known: BTreeSet<&String> = status.told.iter().collect();
+            let names = status.peers.iter().filter(|name| !known.contains(name));
             let settled =
                 names.filter(|name| is_done(name, |outcome| !matches!(outcome, Outcome::Failed(_))));
             let settled: Vec<String> = settled.cloned().collect();
             status.told.extend(settled);
             if ended {
                 status.phase = FaultPhase::Over;
-                let untold = status.peers.iter().filter(|name| !status.told.contains(name));
+                let known: BTreeSet<&String> = status.told.iter().collect();
+                let untold = status.peers.iter().filter(|name| !known.contains(name));
                 let untold = told("could not be reached", untold);
                 if !untold.is_empty() {
                     status.message = untold;
@@ -156,16 +154,14 @@ fn go_on(
 
 /// A partition is over once everybody has been told so, or has had time enough to answer.
 fn mend(status: &mut FaultStatus, spec: &FaultSpec, view: View<'_>, outcomes: &[&(Step, Outcome)]) {
-    let settled = |name: &str| {
-        outcomes.iter().any(|(step, outcome)| {
-            let is_mended =
-                matches!(step, Step::Disturb { disturbance: crate::rpc::Disturbance::Unblock(_), .. });
-            step.peer() == name && is_mended && !matches!(outcome, Outcome::Failed(_))
-        })
+    let is_settled = |(step, outcome): &&&(Step, Outcome)| {
+        matches!(step, Step::Disturb { disturbance: Disturbance::Unblock(_), .. })
+            && !matches!(outcome, Outcome::Failed(_))
     };
+    let settled: BTreeSet<&str> = outcomes.iter().filter(is_settled).map(|(step, _)| step.peer()).collect();
     let everybody = view.names.iter().chain(view.peers.iter().map(|peer| &peer.name));
-    let left: BTreeSet<&String> = everybody.filter(|name| !settled(name)).collect();
-    if left.is_empty() || status.addresses.is_empty() {
+    let left: BTreeSet<&String> = everybody.filter(|name| !settled.contains(name.as_str())).collect();
+    if left.is_empty() || view.blocked.is_empty() {
         status.phase = FaultPhase::Over;
     } else if view.now >= later(end(Some(spec), status, view), MEND_PATIENCE) {
         status.phase = FaultPhase::Over;
@@ -186,9 +182,11 @@ fn note_failures(status: &mut FaultStatus, outcomes: &[&(Step, Outcome)]) {
     let mut message = vec![told("does not know how", unsupported.map(|(step, _)| step.peer()))];
     let first_failure = outcomes.iter().find_map(|(step, outcome)| match outcome {
         Outcome::Failed(why) => Some(format!("{}: {why}", step.peer())),
-        Outcome::Done | Outcome::Unsupported => None,
+        Outcome::Done | Outcome::DoneWithoutEnd | Outcome::Unsupported => None,
     });
     message.extend(first_failure);
+    let endless = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::DoneWithoutEnd);
+    message.push(told("does not end it by itself", endless.map(|(step, _)| step.peer())));
     message.retain(|part| !part.is_empty());
     // What was not possible before is still to be read at the end.
     if !message.is_empty() || status.action == FaultAction::Partition {

@@ -1,11 +1,14 @@
 //! Whom a fault happens to.
 
+use std::collections::BTreeSet;
+
 use crate::kinds::{FaultAction, FaultSpec};
 
 /// The peers that a fault happens to in a round, in the order of `names`: those that it names, or as many as it says, by the seed. The same
 /// arguments choose the same peers, everywhere and always.
 pub(super) fn choose(spec: &FaultSpec, fault: usize, round: i32, seed: i64, names: &[String]) -> Vec<String> {
     if let Some(named) = &spec.peers {
+        let named: BTreeSet<&String> = named.iter().collect();
         return names.iter().filter(|name| named.contains(name)).cloned().collect();
     }
     let wanted = usize::try_from(spec.count.unwrap_or(1)).unwrap_or(1);

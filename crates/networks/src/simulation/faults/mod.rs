@@ -10,21 +10,24 @@
 
 mod advance;
 mod choose;
+mod partition;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::kinds::{FaultAction, FaultPhase, FaultSpec, FaultStatus, Simulation};
+use crate::kinds::{FaultAction, FaultPhase, FaultSpec, FaultStatus};
 use crate::peers::Peer;
 use crate::rpc::Disturbance;
 use crate::time::later;
 
 pub use advance::advance;
+pub use partition::{blocked_addresses, is_parted, mend, partitions, record_addresses};
 
 const DURATION_SECONDS: i32 = 10;
 const LATENCY_MILLISECONDS: i32 = 100;
@@ -53,6 +56,8 @@ pub struct View<'a> {
     pub peers: &'a [Peer],
     /// The uids of peers' pods that are there and not being deleted, by name.
     pub pods: &'a BTreeMap<String, String>,
+    /// The addresses that are recorded: peers are told to keep out no others.
+    pub blocked: &'a BTreeSet<IpAddr>,
 }
 
 /// Something to do, for the fault at a place.
@@ -100,6 +105,8 @@ impl Step {
 pub enum Outcome {
     /// It is so.
     Done,
+    /// It is so, and stays so until it is undone: the peer does not end it by itself.
+    DoneWithoutEnd,
     /// The peer does not know how.
     Unsupported,
     /// It is to be tried again.
@@ -125,8 +132,12 @@ pub fn steps(specs: &[FaultSpec], recorded: &[FaultStatus], view: View<'_>) -> V
                 }));
             }
             FaultAction::Kill | FaultAction::Churn => {}
-            FaultAction::Partition if left.is_zero() => steps.extend(mending(fault, status, view.peers)),
-            FaultAction::Partition => steps.extend(parting(fault, status, view.peers)),
+            FaultAction::Partition if left.is_zero() => {
+                steps.extend(partition::mending(fault, view.blocked, view.peers));
+            }
+            FaultAction::Partition => {
+                steps.extend(partition::parting(fault, status, view.blocked, left, view.peers));
+            }
             FaultAction::Pause | FaultAction::Latency => {
                 if let Some(spec) = spec.filter(|_| !left.is_zero()) {
                     steps.extend(disturbing(fault, spec, status, left, view.peers));
@@ -139,52 +150,6 @@ pub fn steps(specs: &[FaultSpec], recorded: &[FaultStatus], view: View<'_>) -> V
 
 fn is_kill(spec: &FaultSpec) -> bool {
     spec.action == FaultAction::Kill
-}
-
-/// What is to be done for all partitions to be over, whatever was declared.
-pub fn mend(recorded: &[FaultStatus], peers: &[Peer]) -> Vec<Step> {
-    let faults = recorded.iter().enumerate().filter(|(_, status)| is_parted(status));
-    faults.flat_map(|(fault, status)| mending(fault, status, peers)).collect()
-}
-
-/// Whether peers may be keeping each other out for a fault.
-pub fn is_parted(status: &FaultStatus) -> bool {
-    status.action == FaultAction::Partition && status.phase == FaultPhase::Active
-}
-
-/// The smaller sides of the partitions that there are at present: nobody should connect peers across.
-pub fn partitions(simulations: &[Simulation]) -> Vec<Vec<String>> {
-    let statuses = simulations.iter().filter_map(|simulation| simulation.status.as_ref());
-    let faults = statuses.flat_map(|status| status.faults.iter());
-    faults.filter(|fault| is_parted(fault)).map(|fault| fault.peers.clone()).collect()
-}
-
-fn mending(fault: usize, status: &FaultStatus, peers: &[Peer]) -> Vec<Step> {
-    let addresses: Vec<IpAddr> = status.addresses.iter().filter_map(|address| address.parse().ok()).collect();
-    let all = peers.iter().filter(|_| !addresses.is_empty());
-    all.map(|peer| Step::Disturb {
-        fault,
-        peer: peer.name.clone(),
-        disturbance: Disturbance::Unblock(addresses.clone()),
-    })
-    .collect()
-}
-
-fn parting(fault: usize, status: &FaultStatus, peers: &[Peer]) -> Vec<Step> {
-    let on_side = |peer: &Peer| status.peers.contains(&peer.name);
-    let step = |peer: &Peer| {
-        let others = peers.iter().filter(|other| on_side(other) != on_side(peer));
-        let block: BTreeSet<IpAddr> = others
-            .flat_map(addresses)
-            .filter(|address| status.addresses.contains(&address.to_string()))
-            .collect();
-        // Who shares an address with the other side would keep out itself.
-        let block: Vec<IpAddr> =
-            block.into_iter().filter(|address| !addresses(peer).contains(address)).collect();
-        let disturbance = Disturbance::Block(block.clone());
-        (!block.is_empty()).then(|| Step::Disturb { fault, peer: peer.name.clone(), disturbance })
-    };
-    peers.iter().filter_map(step).collect()
 }
 
 fn disturbing(
@@ -200,20 +165,13 @@ fn disturbing(
     } else {
         Disturbance::Latency { late: Duration::from_millis(late), lasts: left }
     };
-    let wanted = status.peers.iter().filter(|name| !status.told.contains(name));
+    let told: BTreeSet<&String> = status.told.iter().collect();
+    let there: BTreeSet<&String> = peers.iter().map(|peer| &peer.name).collect();
+    let wanted = status.peers.iter().filter(|name| !told.contains(name));
     wanted
-        .filter(|name| peers.iter().any(|peer| peer.name == **name))
+        .filter(|name| there.contains(name))
         .map(|name| Step::Disturb { fault, peer: name.clone(), disturbance: disturbance.clone() })
         .collect()
-}
-
-/// Where a peer is, as others see it.
-fn addresses(peer: &Peer) -> Vec<IpAddr> {
-    let parts = |address: &String| {
-        let words: Vec<&str> = address.split('/').collect();
-        words.windows(2).filter(|pair| matches!(pair[0], "ip4" | "ip6")).find_map(|pair| pair[1].parse().ok())
-    };
-    peer.p2p_addrs.iter().filter_map(parts).collect()
 }
 
 /// When a fault that has begun is over.
@@ -227,6 +185,48 @@ fn seconds(seconds: i32) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
 }
 
+/// What steps come to. Lists of addresses are long and shared by many peers, so each is compared once.
+struct Tried<'a> {
+    steps: BTreeSet<(usize, &'a str, StepKind)>,
+    lists: BTreeSet<(usize, &'a [IpAddr])>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum StepKind {
+    Delete,
+    Block,
+    Unblock,
+    Other,
+}
+
+impl<'a> Tried<'a> {
+    fn of(steps: &'a [Step]) -> Self {
+        let mut tried = Self { steps: BTreeSet::new(), lists: BTreeSet::new() };
+        let mut known = BTreeSet::new();
+        for step in steps {
+            let (kind, list) = match step {
+                Step::Delete { .. } => (StepKind::Delete, None),
+                Step::Disturb { disturbance: Disturbance::Block { addresses, .. }, .. } => {
+                    (StepKind::Block, Some(addresses))
+                }
+                Step::Disturb { disturbance: Disturbance::Unblock(addresses), .. } => {
+                    (StepKind::Unblock, Some(addresses))
+                }
+                Step::Disturb { .. } => (StepKind::Other, None),
+            };
+            tried.steps.insert((step.fault(), step.peer(), kind));
+            if let Some(list) = list.filter(|list| known.insert((step.fault(), Arc::as_ptr(list).addr()))) {
+                tried.lists.insert((step.fault(), list));
+            }
+        }
+        tried
+    }
+
+    fn is_among(&self, others: &Self) -> bool {
+        self.steps.is_subset(&others.steps) && self.lists.is_subset(&others.lists)
+    }
+}
+
 /// When the next look is due, after these steps were tried.
 pub fn wake_at(
     specs: &[FaultSpec],
@@ -234,9 +234,8 @@ pub fn wake_at(
     view: View<'_>,
     tried: &[Step],
 ) -> Option<Timestamp> {
-    let next = steps(specs, recorded, view);
     let mut times = Vec::new();
-    if next.iter().any(|step| !tried.contains(step)) {
+    if !Tried::of(&steps(specs, recorded, view)).is_among(&Tried::of(tried)) {
         times.push(view.now);
     }
     for (spec, status) in specs.iter().zip(recorded) {

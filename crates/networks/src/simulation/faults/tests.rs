@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::choose::choose;
 use super::*;
-use crate::kinds::Adapter;
+use crate::kinds::{Adapter, SimulationStatus};
 
 /// Peers whose pods come back two seconds after they were deleted, with another uid and another address.
 struct World {
@@ -14,7 +14,8 @@ struct World {
     names: Vec<String>,
     /// Uid number, and since when it is there.
     pods: BTreeMap<String, (usize, Timestamp)>,
-    blocked: BTreeMap<String, BTreeSet<IpAddr>>,
+    /// Until when each peer keeps out which addresses.
+    blocked: BTreeMap<String, BTreeMap<IpAddr, Timestamp>>,
     killed: Vec<String>,
     unsupported: bool,
     log: String,
@@ -72,15 +73,32 @@ impl World {
                 let blocked = self.blocked.entry(peer.clone()).or_default();
                 let before = blocked.clone();
                 match disturbance {
-                    Disturbance::Block(addresses) => blocked.extend(addresses),
-                    Disturbance::Unblock(addresses) => blocked.retain(|address| !addresses.contains(address)),
+                    Disturbance::Block { addresses, lasts } => {
+                        assert!(*lasts <= Duration::from_secs(15), "{lasts:?}");
+                        blocked.extend(addresses.iter().map(|address| (*address, self.now + *lasts)));
+                    }
+                    Disturbance::Unblock(addresses) => {
+                        blocked.retain(|address, _| !addresses.contains(address))
+                    }
                     other => writeln!(self.log, "{at:>3} {peer} suffers {other:?}").unwrap(),
                 }
-                if *blocked != before {
-                    let blocked: Vec<String> = blocked.iter().map(ToString::to_string).collect();
+                if !blocked.keys().eq(before.keys()) {
+                    let blocked: Vec<String> = blocked.keys().map(ToString::to_string).collect();
                     writeln!(self.log, "{at:>3} {peer} keeps out [{}]", blocked.join(" ")).unwrap();
                 }
                 Outcome::Done
+            }
+        }
+    }
+
+    /// Peers let in again whom they kept out for long enough.
+    fn expire(&mut self) {
+        let now = self.now;
+        for (peer, blocked) in &mut self.blocked {
+            let before = blocked.len();
+            blocked.retain(|_, until| *until > now);
+            if blocked.len() != before {
+                writeln!(self.log, "{:>3} {peer} lets others in again by itself", now.as_second()).unwrap();
             }
         }
     }
@@ -93,28 +111,37 @@ impl World {
         crashes: impl Fn(usize) -> bool,
     ) -> Vec<FaultStatus> {
         let (began_at, ends_at) = (self.now, self.now + Duration::from_secs(seconds.unsigned_abs()));
-        let mut recorded = Vec::new();
+        let mut status = SimulationStatus::default();
         for look in 0..10_000 {
+            self.expire();
             let peers = self.peers();
             let live = self.names.iter().filter(|name| self.is_there(name));
             let pods = live.map(|name| (name.clone(), format!("{name}#{}", self.pods[name].0))).collect();
             let names = self.names.clone();
             let now = self.now;
-            let view = View { now, began_at, ends_at, seed: 7, names: &names, peers: &peers, pods: &pods };
-            let due = steps(specs, &recorded, view);
+            let (names, peers, pods) = (names.as_slice(), peers.as_slice(), &pods);
+            let recorded = blocked_addresses(&status);
+            let view = |blocked| View { now, began_at, ends_at, seed: 7, names, peers, pods, blocked };
+            let due = steps(specs, &status.faults, view(&recorded));
             let outcomes: Vec<(Step, Outcome)> =
                 due.iter().map(|step| (step.clone(), self.carry_out(step))).collect();
             if crashes(look) {
                 self.now += Duration::from_secs(1);
                 continue;
             }
-            recorded = advance(specs, &recorded, view, &outcomes);
-            match wake_at(specs, &recorded, view, &due) {
+            let before = status.clone();
+            status.faults = advance(specs, &status.faults, view(&recorded), &outcomes);
+            record_addresses(&mut status, &before, peers);
+            let recorded = blocked_addresses(&status);
+            match wake_at(specs, &status.faults, view(&recorded), &due) {
                 Some(at) => self.now = at.max(self.now + Duration::from_millis(1)),
-                None => return recorded,
+                None => {
+                    assert_eq!(status.blocked_addresses, [""; 0]);
+                    return status.faults;
+                }
             }
         }
-        panic!("it never ends: {recorded:?}");
+        panic!("it never ends: {status:?}");
     }
 }
 
@@ -170,14 +197,14 @@ fn a_partition_keeps_both_sides_apart_and_is_mended() {
         3,
         json!([{"atSeconds": 1, "action": "partition", "peers": ["peers-0-1"], "durationSeconds": 20}]),
         &expect![[r#"
-          1 peers-0-0 keeps out [10.0.0.1]
-          1 peers-0-1 keeps out [10.0.0.0 10.0.0.2]
-          1 peers-0-2 keeps out [10.0.0.1]
-         21 peers-0-0 keeps out []
-         21 peers-0-1 keeps out []
-         21 peers-0-2 keeps out []
-        Partition Over rounds=0 
-    "#]],
+              1 peers-0-0 keeps out [10.0.0.1]
+              1 peers-0-1 keeps out [10.0.0.0 10.0.0.2]
+              1 peers-0-2 keeps out [10.0.0.1]
+             21 peers-0-0 lets others in again by itself
+             21 peers-0-1 lets others in again by itself
+             21 peers-0-2 lets others in again by itself
+            Partition Over rounds=0 
+        "#]],
     );
 }
 
@@ -191,16 +218,17 @@ fn whoever_restarts_in_a_partition_is_kept_apart_again() {
         2,
         specs,
         &expect![[r#"
-          1 peers-0-0 keeps out [10.0.0.1]
-          1 peers-0-1 keeps out [10.0.0.0]
-          3 deletes peers-0-1#0
-          8 peers-0-1 keeps out [10.0.0.0]
-          8 peers-0-0 keeps out [10.0.0.1 10.0.1.1]
-         21 peers-0-0 keeps out []
-         21 peers-0-1 keeps out []
-        Partition Over rounds=0 
-        Kill Over rounds=1 
-    "#]],
+              1 peers-0-0 keeps out [10.0.0.1]
+              1 peers-0-1 keeps out [10.0.0.0]
+              3 deletes peers-0-1#0
+              8 peers-0-1 keeps out [10.0.0.0]
+              8 peers-0-0 keeps out [10.0.0.1 10.0.1.1]
+             18 peers-0-0 lets others in again by itself
+             21 peers-0-0 lets others in again by itself
+             21 peers-0-1 lets others in again by itself
+            Partition Over rounds=0 
+            Kill Over rounds=1 
+        "#]],
     );
 }
 
@@ -252,6 +280,74 @@ fn a_partition_has_somebody_on_either_side() {
     assert!(choose(&spec, 0, 1, 0, &names[..1]).is_empty());
 }
 
+/// The work for one look at a partition that cuts a network in half: how many times addresses of a peer are read, and how many lists of addresses there are.
+fn work_of_a_partition(peers: usize) -> (usize, usize) {
+    let names: Vec<String> = (0..peers).map(|place| format!("peers-0-{place}")).collect();
+    let listed: Vec<Peer> = names
+        .iter()
+        .enumerate()
+        .map(|(place, name)| Peer {
+            tag: "ipfs".into(),
+            name: name.clone(),
+            peer_id: format!("id-{name}"),
+            adapter: Adapter::Kubo,
+            rpc_addr: String::new(),
+            p2p_addrs: vec![format!("/ip4/10.0.{}.{}/tcp/4001", place / 250, place % 250)],
+            others: BTreeMap::new(),
+        })
+        .collect();
+    let specs = [fault(json!({"atSeconds": 0, "action": "partition", "count": peers / 2}))];
+    let (now, pods) = (Timestamp::UNIX_EPOCH, BTreeMap::new());
+    let ends_at = later(now, Duration::from_mins(1));
+    let mut status = SimulationStatus::default();
+    let none = BTreeSet::new();
+    let view = |blocked| View {
+        now,
+        began_at: now,
+        ends_at,
+        seed: 0,
+        names: &names,
+        peers: &listed,
+        pods: &pods,
+        blocked,
+    };
+    status.faults = advance(&specs, &[], view(&none), &[]);
+    record_addresses(&mut status, &SimulationStatus::default(), &listed);
+    let blocked = blocked_addresses(&status);
+    partition::READ.with(|read| read.set(0));
+    let due = steps(&specs, &status.faults, view(&blocked));
+    let outcomes: Vec<(Step, Outcome)> = due.iter().map(|step| (step.clone(), Outcome::Done)).collect();
+    status.faults = advance(&specs, &status.faults, view(&blocked), &outcomes);
+    let before = status.clone();
+    record_addresses(&mut status, &before, &listed);
+    assert!(wake_at(&specs, &status.faults, view(&blocked), &due).unwrap() > now, "all was done");
+    assert_eq!(due.len(), peers);
+    let lists = due.iter().filter_map(|step| match step {
+        Step::Disturb { disturbance: Disturbance::Block { addresses, .. }, .. } => {
+            Some(Arc::as_ptr(addresses).addr())
+        }
+        _ => None,
+    });
+    (partition::READ.with(std::cell::Cell::get), lists.collect::<BTreeSet<usize>>().len())
+}
+
+#[test]
+fn the_work_of_a_partition_grows_with_its_peers_only() {
+    for peers in [100, 400, 1600] {
+        assert_eq!(work_of_a_partition(peers), (3 * peers, 2), "{peers} peers");
+    }
+}
+
+#[test]
+fn a_peer_that_nobody_tells_of_the_end_lets_others_in_by_itself() {
+    let mut world = World::new(2);
+    // The operator dies while the partition lasts, and comes back when it is long over.
+    let specs = [fault(json!({"atSeconds": 1, "action": "partition", "durationSeconds": 30}))];
+    world.run(&specs, 60, |look| (4..60).contains(&look));
+    let by_itself = world.log.lines().filter(|line| line.ends_with("by itself")).count();
+    assert_eq!(by_itself, 2, "{}", world.log);
+}
+
 fn any_fault() -> impl Strategy<Value = FaultSpec> {
     let actions = ["kill", "pause", "latency", "partition", "churn"];
     let or_most = |range: std::ops::Range<i32>| prop_oneof![9 => range, 1 => Just(i32::MAX)];
@@ -284,7 +380,7 @@ proptest! {
         let kills = |status: &FaultStatus, spec: &FaultSpec| i64::from(status.rounds) * i64::from(spec.count.unwrap_or(1));
         let kills: i64 = recorded.iter().zip(&specs).map(|(status, spec)| kills(status, spec)).sum();
         prop_assert!(world.killed.len() <= usize::try_from(kills).unwrap(), "{:?} {:?}", world.killed, recorded);
-        prop_assert!(world.blocked.values().all(BTreeSet::is_empty), "{:?}", world.blocked);
+        prop_assert!(world.blocked.values().all(BTreeMap::is_empty), "{:?}", world.blocked);
     }
 
     #[test]

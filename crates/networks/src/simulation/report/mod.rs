@@ -99,6 +99,11 @@ impl PeerReport {
     pub fn failed(&self) -> u64 {
         self.failures.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
+
+    /// Requests that did not fail.
+    pub fn answered(&self) -> u64 {
+        self.requests.saturating_sub(self.failed())
+    }
 }
 
 /// What a run came to. Histograms of single peers are left out: a ConfigMap has to hold this for thousands of them.

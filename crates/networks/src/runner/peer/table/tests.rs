@@ -1,8 +1,13 @@
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
+
+fn now() -> Instant {
+    Instant::now()
+}
 
 fn link(number: u64, dialled: bool) -> Link<u64> {
     let remote = SocketAddr::from(([127, 0, 0, 2], 4001));
@@ -13,21 +18,21 @@ fn link(number: u64, dialled: bool) -> Link<u64> {
 fn a_second_connection_is_kept_by_both_ends_or_by_none() {
     for mine in [true, false] {
         let mut lesser = Table::new("a".into());
-        lesser.admit("b", link(1, mine)).unwrap();
+        lesser.admit("b", link(1, mine), now()).unwrap();
         // Dialled by the lesser one: better than what the other dialled.
-        assert_eq!(lesser.admit("b", link(2, !mine)).is_ok(), !mine);
+        assert_eq!(lesser.admit("b", link(2, !mine), now()).is_ok(), !mine);
         let mut greater = Table::new("b".into());
-        greater.admit("a", link(1, mine)).unwrap();
-        assert_eq!(greater.admit("a", link(2, !mine)).is_ok(), mine);
+        greater.admit("a", link(1, mine), now()).unwrap();
+        assert_eq!(greater.admit("a", link(2, !mine), now()).is_ok(), mine);
     }
 }
 
 #[test]
 fn one_of_a_former_run_gives_way() {
     let mut table = Table::new("b".into());
-    table.admit("a", link(1, false)).unwrap();
-    assert_eq!(table.admit("a", link(2, true)), Err(NotTaken::Duplicate));
-    assert_eq!(table.admit("a", Link { session: 2, ..link(3, true) }), Ok(()));
+    table.admit("a", link(1, false), now()).unwrap();
+    assert_eq!(table.admit("a", link(2, true), now()), Err(NotTaken::Duplicate));
+    assert_eq!(table.admit("a", Link { session: 2, ..link(3, true) }, now()), Ok(()));
     // That the old one has ended is learned later, and is not about the new one.
     table.remove("a", 1);
     assert!(table.contains("a"));
@@ -38,15 +43,38 @@ fn one_of_a_former_run_gives_way() {
 #[test]
 fn filters_end_connections_and_take_none() {
     let mut table = Table::new("a".into());
-    table.admit("b", link(1, false)).unwrap();
+    table.admit("b", link(1, false), now()).unwrap();
     let filter: Filter = "/ip4/127.0.0.2/ipcidr/32".parse().unwrap();
-    table.filter(filter);
+    table.filter(&[filter], None, now());
     assert!(!table.contains("b"));
-    assert_eq!(table.admit("b", link(2, false)), Err(NotTaken::Filtered));
+    assert_eq!(table.admit("b", link(2, false), now()), Err(NotTaken::Filtered));
     assert!(table.unfilter(&filter) && !table.unfilter(&filter));
-    assert_eq!(table.admit("b", link(3, false)), Ok(()));
+    assert_eq!(table.admit("b", link(3, false), now()), Ok(()));
     table.close();
-    assert_eq!((table.contains("b"), table.admit("b", link(4, false))), (false, Err(NotTaken::Closed)));
+    assert_eq!(
+        (table.contains("b"), table.admit("b", link(4, false), now())),
+        (false, Err(NotTaken::Closed))
+    );
+}
+
+#[test]
+fn a_filter_ends_at_its_time_unless_it_is_renewed() {
+    let (start, second) = (now(), Duration::from_secs(1));
+    let at = |seconds: u32| start + second * seconds;
+    let host = Filter::host(IpAddr::from([127, 0, 0, 2]));
+    let range: Filter = "/ip4/127.0.0.0/ipcidr/8".parse().unwrap();
+    let mut table = Table::new("a".into());
+    table.admit("b", link(1, false), start).unwrap();
+    table.filter(&[host, range], Some(at(10)), start);
+    assert_eq!(table.admit("b", link(2, false), at(9)), Err(NotTaken::Filtered));
+    table.filter(&[host], Some(at(20)), at(9));
+    assert_eq!(table.filters(at(15)), [host]);
+    assert_eq!(table.admit("b", link(3, false), at(19)), Err(NotTaken::Filtered));
+    assert_eq!((table.filters(at(20)), table.admit("b", link(4, false), at(20))), (vec![], Ok(())));
+    // Whoever asked for one without an end still has it.
+    table.filter(&[host], None, at(21));
+    table.filter(&[host], Some(at(22)), at(21));
+    assert_eq!(table.filters(at(99)), [host]);
 }
 
 #[test]
@@ -92,7 +120,7 @@ impl Pair {
     /// One end takes a connection, or lets go of it or of the one that it had; the other end hears of that.
     fn take(&mut self, end: usize, number: u64, dialled: bool) -> bool {
         let (peer, before) = (Self::NAMES[1 - end], self.held(end));
-        let taken = self.tables[end].admit(peer, link(number, dialled)).is_ok();
+        let taken = self.tables[end].admit(peer, link(number, dialled), now()).is_ok();
         let gone = if taken { before } else { Some(number) };
         self.news[1 - end].extend(gone.map(News::Ended));
         taken

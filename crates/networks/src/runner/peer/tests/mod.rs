@@ -1,5 +1,7 @@
 mod api;
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use expect_test::{Expect, expect};
@@ -8,7 +10,7 @@ use tokio::net::TcpStream;
 
 use super::*;
 use crate::kinds::Adapter;
-use crate::rpc::{Disturbance, Endpoint, HttpRpc, Rpc as _, RpcError};
+use crate::rpc::{Disturbance, Ending, Endpoint, HttpRpc, Rpc as _, RpcError};
 
 /// A peer of the network of these tests, at this address of this machine.
 async fn peer(name: &str, ip: &str) -> Running {
@@ -33,8 +35,8 @@ async fn connections(peer: &Running) -> Vec<String> {
     HttpRpc::new().connections(&endpoint(peer)).await.unwrap()
 }
 
-async fn disturb(peer: &Running, disturbance: Disturbance) {
-    HttpRpc::new().disturb(&endpoint(peer), &disturbance).await.unwrap();
+async fn disturb(peer: &Running, disturbance: Disturbance) -> Ending {
+    HttpRpc::new().disturb(&endpoint(peer), &disturbance).await.unwrap()
 }
 
 /// Waits until a peer has these connections.
@@ -127,8 +129,10 @@ async fn a_peer_that_is_kept_apart_has_no_connections_until_it_is_not() {
         (peer("a", "127.0.1.1").await, peer("b", "127.0.1.2").await, peer("c", "127.0.1.3").await);
     connect(&a, &b).await.unwrap();
     connect(&c, &a).await.unwrap();
-    let others = vec![b.p2p.ip()];
-    disturb(&a, Disturbance::Block(others.clone())).await;
+    let others: Arc<[IpAddr]> = [b.p2p.ip()].into();
+    let lasts = Duration::from_mins(1);
+    let ending = disturb(&a, Disturbance::Block { addresses: Arc::clone(&others), lasts }).await;
+    assert_eq!(ending, Ending::ByItself);
     await_connections(&a, &[&c]).await;
     await_connections(&b, &[]).await;
     // Neither way.
@@ -138,6 +142,33 @@ async fn a_peer_that_is_kept_apart_has_no_connections_until_it_is_not() {
     disturb(&a, Disturbance::Unblock(others)).await;
     connect(&b, &a).await.unwrap();
     await_connections(&a, &[&b, &c]).await;
+}
+
+#[tokio::test]
+async fn a_peer_ends_a_partition_by_itself() {
+    let (a, b) = (peer("a", "127.0.1.1").await, peer("b", "127.0.1.2").await);
+    let (addresses, lasts) = ([b.p2p.ip()].into(), Duration::from_millis(1));
+    disturb(&a, Disturbance::Block { addresses, lasts }).await;
+    let mut connected = connect(&b, &a).await;
+    while connected.is_err() {
+        connected = connect(&b, &a).await;
+    }
+    await_connections(&a, &[&b]).await;
+}
+
+#[tokio::test]
+async fn thousands_can_be_kept_out_at_once() {
+    let (a, b) = (peer("a", "127.0.1.1").await, peer("b", "127.0.1.2").await);
+    let many = (0..4000_u16).map(|number| {
+        let [high, low] = number.to_be_bytes();
+        IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, high, low])
+    });
+    let addresses: Arc<[IpAddr]> = many.chain([b.p2p.ip()]).collect();
+    let lasts = Duration::from_mins(1);
+    disturb(&a, Disturbance::Block { addresses: Arc::clone(&addresses), lasts }).await;
+    assert!(connect(&b, &a).await.is_err());
+    disturb(&a, Disturbance::Unblock(addresses)).await;
+    connect(&b, &a).await.unwrap();
 }
 
 #[tokio::test]
