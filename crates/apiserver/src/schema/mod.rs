@@ -39,12 +39,6 @@ pub(crate) use prune::prune;
 pub(crate) use read::read;
 pub(crate) use structural::check_crd_schema;
 
-/// The type and the bounds that rules on a schema see, for the suite that compares rules with Kubernetes; none if
-/// they see nothing of it.
-#[doc(hidden)]
-pub fn declare_schema(schema: &Value) -> Option<(mainstay_cel::Type, mainstay_cel::estimate::Bounds)> {
-    cel::declare(&read(schema), false)
-}
 pub(crate) use validate::{Verdict, validate, validate_status};
 
 use crate::builtin::tables;
@@ -55,6 +49,13 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+/// The type and the bounds that rules on a schema see, for the suite that compares rules with Kubernetes; none if
+/// they see nothing of it.
+#[doc(hidden)]
+pub fn declare_schema(schema: &Value) -> Option<(mainstay_cel::Type, mainstay_cel::estimate::Bounds)> {
+    cel::declare(&read(schema), false)
+}
 
 /// A custom kind's schema with its rules compiled. Made once per version of a definition, used by every
 /// write; [`Deref`]s to the plain schema.

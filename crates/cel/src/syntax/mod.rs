@@ -8,6 +8,7 @@ mod lexer;
 mod macros;
 mod parser;
 mod unescape;
+mod values;
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,8 @@
 //! Reads tokens into a tree.
 
 use super::lexer::{Token, TokenKind, lex};
-use super::unescape::unescape;
 use super::{DEPTH_MAX, TEXT_CHARACTERS_MAX};
-use crate::ast::{Ast, Entry, Expr, ExprKind, Id, Literal, Source, operators};
+use crate::ast::{Ast, Expr, ExprKind, Id, Literal, Source, operators};
 use crate::errors::CompileError;
 
 /// Parses an expression and expands its macros.
@@ -49,11 +48,11 @@ pub(super) struct Stop {
     message: String,
 }
 
-type Parse<T> = Result<T, Stop>;
+pub(super) type Parse<T> = Result<T, Stop>;
 
 pub(super) struct Parser {
-    tokens: Vec<Token>,
-    at: usize,
+    pub(super) tokens: Vec<Token>,
+    pub(super) at: usize,
     offsets: Vec<Option<u32>>,
     pub(super) issues: Vec<(Option<usize>, String)>,
     /// How deep the rules are nested: expressions, relations, calculations.
@@ -63,30 +62,6 @@ pub(super) struct Parser {
 const EXPRESSION: usize = 0;
 const RELATION: usize = 1;
 const CALCULATION: usize = 2;
-
-const EXPECTED: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, \
-                        NUM_UINT, STRING, BYTES, IDENTIFIER}";
-
-/// Names that cannot be variables.
-const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 impl Parser {
     /// A new id for a node at an offset.
@@ -111,12 +86,12 @@ impl Parser {
         Expr { id: self.id(offset), kind: ExprKind::Literal(Literal::Null) }
     }
 
-    fn token(&self) -> &Token {
+    pub(super) fn token(&self) -> &Token {
         // The last token is the end, and nothing moves past it.
         &self.tokens[self.at]
     }
 
-    fn advance(&mut self) -> Token {
+    pub(super) fn advance(&mut self) -> Token {
         let token = self.token().clone();
         if self.at + 1 < self.tokens.len() {
             self.at += 1;
@@ -124,22 +99,22 @@ impl Parser {
         token
     }
 
-    fn is(&self, symbol: &str) -> bool {
+    pub(super) fn is(&self, symbol: &str) -> bool {
         let token = self.token();
         token.kind == TokenKind::Symbol && token.text == symbol
     }
 
-    fn eat(&mut self, symbol: &str) -> Option<usize> {
+    pub(super) fn eat(&mut self, symbol: &str) -> Option<usize> {
         self.is(symbol).then(|| self.advance().start)
     }
 
-    fn unexpected<T>(&self, expected: &str) -> Parse<T> {
+    pub(super) fn unexpected<T>(&self, expected: &str) -> Parse<T> {
         let token = self.token();
         let message = format!("Syntax error: mismatched input '{}' expecting {expected}", token.text);
         Err(Stop { at: Some(token.start), message })
     }
 
-    fn expect(&mut self, symbol: &str) -> Parse<usize> {
+    pub(super) fn expect(&mut self, symbol: &str) -> Parse<usize> {
         match self.eat(symbol) {
             Some(start) => Ok(start),
             None => self.unexpected(&format!("'{symbol}'")),
@@ -172,7 +147,7 @@ impl Parser {
         Ok(Parsed { expr, depth: depth + 1 })
     }
 
-    fn expression(&mut self) -> Parse<Parsed> {
+    pub(super) fn expression(&mut self) -> Parse<Parsed> {
         self.enter(EXPRESSION)?;
         let first = self.disjunction()?;
         let parsed = match self.eat("?") {
@@ -272,7 +247,7 @@ impl Parser {
         })
     }
 
-    fn is_signed_number(&self) -> bool {
+    pub(super) fn is_signed_number(&self) -> bool {
         let next = self.tokens.get(self.at + 1);
         self.is("-") && next.is_some_and(|next| matches!(next.kind, TokenKind::Int | TokenKind::Double))
     }
@@ -327,7 +302,7 @@ impl Parser {
         Self::above(call, depth.max(depth_of_args))
     }
 
-    fn arguments(&mut self) -> Parse<(Vec<Expr>, usize)> {
+    pub(super) fn arguments(&mut self) -> Parse<(Vec<Expr>, usize)> {
         let (mut args, mut depth) = (Vec::new(), 0);
         if self.eat(")").is_some() {
             return Ok((args, depth));
@@ -340,212 +315,6 @@ impl Parser {
                 self.expect(")")?;
                 return Ok((args, depth));
             }
-        }
-    }
-
-    fn primary(&mut self) -> Parse<Parsed> {
-        let leaf = |expr| Ok(Parsed { expr, depth: 0 });
-        let token = self.token().clone();
-        match token.kind {
-            TokenKind::Ident => self.named(""),
-            TokenKind::Int | TokenKind::Uint | TokenKind::Double => {
-                self.advance();
-                leaf(self.number(&token, false, token.start))
-            }
-            TokenKind::String | TokenKind::Bytes => {
-                self.advance();
-                leaf(self.quoted(&token))
-            }
-            TokenKind::Symbol => match token.text.as_str() {
-                "(" => {
-                    self.advance();
-                    let inside = self.expression()?;
-                    self.expect(")")?;
-                    Ok(inside)
-                }
-                "[" => self.list(),
-                "{" => self.map(),
-                "." => {
-                    self.advance();
-                    if self.token().kind == TokenKind::Ident {
-                        self.named(".")
-                    } else {
-                        self.unexpected("IDENTIFIER")
-                    }
-                }
-                "-" if self.is_signed_number() => {
-                    self.advance();
-                    let number = self.advance();
-                    leaf(self.number(&number, true, token.start))
-                }
-                "true" | "false" | "null" => {
-                    self.advance();
-                    let literal = match token.text.as_str() {
-                        "null" => Literal::Null,
-                        text => Literal::Bool(text == "true"),
-                    };
-                    leaf(Expr { id: self.id(token.start), kind: ExprKind::Literal(literal) })
-                }
-                _ => self.unexpected(EXPECTED),
-            },
-            TokenKind::End | TokenKind::EscapedIdent => self.unexpected(EXPECTED),
-        }
-    }
-
-    /// A variable, a call, or a message.
-    fn named(&mut self, dot: &str) -> Parse<Parsed> {
-        let token = self.advance();
-        let name = format!("{dot}{}", token.text);
-        if let Some(path) = self.message_name() {
-            return self.message(&name, &path);
-        }
-        let reserved = RESERVED.contains(&token.text.as_str());
-        if let Some(open) = self.eat("(") {
-            let id = self.id(open);
-            let (args, depth) = self.arguments()?;
-            let call = if reserved {
-                self.wrong(token.start, format!("reserved identifier: {}", token.text))
-            } else {
-                self.expand(id, name, None, args)
-            };
-            return Ok(Parsed { expr: call, depth });
-        }
-        let expr = if reserved {
-            self.wrong(token.start, format!("reserved identifier: {}", token.text))
-        } else {
-            Expr { id: self.id(token.start), kind: ExprKind::Ident(name) }
-        };
-        Ok(Parsed { expr, depth: 0 })
-    }
-
-    /// The rest of a message's name if a message follows: `.b.C{`.
-    fn message_name(&self) -> Option<Vec<String>> {
-        let mut path = Vec::new();
-        let mut at = self.at;
-        loop {
-            let token = self.tokens.get(at)?;
-            match (token.kind, token.text.as_str()) {
-                (TokenKind::Symbol, "{") => return Some(path),
-                (TokenKind::Symbol, ".") => {
-                    let next = self.tokens.get(at + 1).filter(|next| next.kind == TokenKind::Ident)?;
-                    path.push(next.text.clone());
-                    at += 2;
-                }
-                _ => return None,
-            }
-        }
-    }
-
-    fn message(&mut self, first: &str, path: &[String]) -> Parse<Parsed> {
-        for _ in 0..path.len() * 2 {
-            self.advance();
-        }
-        let name = [std::slice::from_ref(&first.to_owned()), path].concat().join(".");
-        let start = self.advance().start;
-        let id = self.id(start);
-        let mut depth = 0;
-        while !self.is("}") {
-            self.eat("?");
-            if !matches!(self.token().kind, TokenKind::Ident | TokenKind::EscapedIdent) {
-                return self.unexpected("'}'");
-            }
-            self.advance();
-            self.expect(":")?;
-            depth = depth.max(self.expression()?.depth);
-            if self.eat(",").is_none() {
-                break;
-            }
-        }
-        self.expect("}")?;
-        Ok(Parsed { expr: Expr { id, kind: ExprKind::Struct(name) }, depth })
-    }
-
-    fn list(&mut self) -> Parse<Parsed> {
-        let start = self.advance().start;
-        let id = self.id(start);
-        let (mut elements, mut optional, mut depth) = (Vec::new(), Vec::new(), 0);
-        while !self.is("]") {
-            if elements.is_empty() && self.eat(",").is_some() {
-                break;
-            }
-            if self.eat("?").is_some() {
-                optional.push(elements.len());
-            }
-            let element = self.expression()?;
-            depth = depth.max(element.depth);
-            elements.push(element.expr);
-            if self.eat(",").is_none() {
-                break;
-            }
-        }
-        self.expect("]")?;
-        Ok(Parsed { expr: Expr { id, kind: ExprKind::List { elements, optional } }, depth })
-    }
-
-    fn map(&mut self) -> Parse<Parsed> {
-        let start = self.advance().start;
-        let id = self.id(start);
-        let (mut entries, mut depth) = (Vec::new(), 0);
-        while !self.is("}") {
-            if entries.is_empty() && self.eat(",").is_some() {
-                break;
-            }
-            let optional = self.eat("?").is_some();
-            let key = self.expression()?;
-            let colon = self.expect(":")?;
-            let entry_id = self.id(colon);
-            let value = self.expression()?;
-            depth = depth.max(key.depth).max(value.depth);
-            entries.push(Entry { id: entry_id, key: key.expr, value: value.expr, optional });
-            if self.eat(",").is_none() {
-                break;
-            }
-        }
-        self.expect("}")?;
-        Ok(Parsed { expr: Expr { id, kind: ExprKind::Map(entries) }, depth })
-    }
-
-    fn number(&mut self, token: &Token, negative: bool, start: usize) -> Expr {
-        let sign = if negative { "-" } else { "" };
-        let text = token.text.as_str();
-        let digits = text.trim_end_matches(['u', 'U']);
-        let (radix, digits) = match digits.strip_prefix("0x") {
-            Some(hex) => (16, hex),
-            None => (10, digits),
-        };
-        let literal = match token.kind {
-            TokenKind::Int => i64::from_str_radix(&format!("{sign}{digits}"), radix).ok().map(Literal::Int),
-            TokenKind::Uint => u64::from_str_radix(digits, radix).ok().map(Literal::Uint),
-            _ => {
-                let number = format!("{sign}{text}").parse::<f64>().ok();
-                number.filter(|number| number.is_finite()).map(Literal::Double)
-            }
-        };
-        if let Some(literal) = literal {
-            Expr { id: self.id(start), kind: ExprKind::Literal(literal) }
-        } else {
-            let kind = match token.kind {
-                TokenKind::Int => "int",
-                TokenKind::Uint => "uint",
-                _ => "double",
-            };
-            self.wrong(start, format!("invalid {kind} literal"))
-        }
-    }
-
-    fn quoted(&mut self, token: &Token) -> Expr {
-        let is_bytes = token.kind == TokenKind::Bytes;
-        let text = if is_bytes { token.text.get(1..).unwrap_or_default() } else { &token.text };
-        let literal = unescape(text, is_bytes).and_then(|bytes| {
-            if is_bytes {
-                Ok(Literal::Bytes(bytes))
-            } else {
-                String::from_utf8(bytes).map(Literal::String).map_err(|_| "invalid UTF-8 in string")
-            }
-        });
-        match literal {
-            Ok(literal) => Expr { id: self.id(token.start), kind: ExprKind::Literal(literal) },
-            Err(message) => self.wrong(token.start, message),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The type and the bounds of `self` in rules on a schema; none if rules cannot see values of it.
-pub(super) fn declare(schema: &Schema, resource: bool) -> Option<(Type, Bounds)> {
+pub(crate) fn declare(schema: &Schema, resource: bool) -> Option<(Type, Bounds)> {
     node(schema, resource, "selfType1")
 }
 
