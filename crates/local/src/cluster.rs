@@ -36,7 +36,7 @@ pub use crate::controllers::storage::PROVISIONER;
 /// The name of the only node.
 pub const NODE: &str = "local";
 /// How many pods the node has room for.
-pub const PODS_MAX: u32 = 1000;
+pub const PODS_MAX: u32 = 500;
 /// The images of this project: they run the program that the cluster is told of.
 pub const OWN_IMAGES: &str = "mainstay:*";
 

@@ -101,7 +101,7 @@ async fn files_of_pods_that_nobody_knows_are_moved_aside_at_the_start() {
     }
     let cluster = start(&client, directory.path()).await;
     let aside = directory.path().join("quarantine/default_newer_uid-2");
-    assert_eq!(cluster.quarantined(), [aside.clone()]);
+    assert_eq!(cluster.quarantined(), std::slice::from_ref(&aside));
     assert_eq!(std::fs::read_to_string(aside.join("volumes/work/data")).unwrap(), "newer");
     assert!(of_pod("known", &known).join("volumes/work/data").exists());
     assert!(!of_pod("newer", "uid-2").exists() && !of_pod("empty", "uid-3").exists());

@@ -207,3 +207,111 @@ pub(super) fn end_strays(name: &str, path: &Path) -> usize {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::Stdio;
+
+    use mainstay_testkit::eventually;
+
+    use super::*;
+
+    const ROOT: &str = "MAINSTAY_ROOT";
+    const ALONE: &str = "MAINSTAY_TEST_ALONE";
+
+    /// Whether this is a program that runs one test alone. If not, it starts one: whoever adopts orphans does so for the whole program.
+    fn is_alone(test: &str) -> bool {
+        if std::env::var_os(ALONE).is_some() {
+            return true;
+        }
+        let mut program = std::process::Command::new(std::env::current_exe().unwrap());
+        let path = format!("node::process::strays::tests::{test}");
+        assert!(program.args(["--exact", &path]).env(ALONE, "yes").status().unwrap().success());
+        false
+    }
+
+    /// A process of a container that works in this directory.
+    fn contained(script: &str, directory: &Path) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).env(ROOT, directory).current_dir(directory).process_group(0);
+        spawn(command.stdin(Stdio::null()).stdout(Stdio::piped())).unwrap()
+    }
+
+    /// Runs a script to its end, with the exit code three. Gives the processes that it names, which sleep by then.
+    async fn left_by(script: &str, directory: &Path) -> Vec<u32> {
+        let child = contained(script, directory);
+        let pid = child.id().unwrap();
+        let output = child.wait_with_output().await.unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        waited_for(pid);
+        let pids: Vec<u32> =
+            String::from_utf8(output.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+        for pid in &pids {
+            eventually("it sleeps", async || {
+                let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+                command.starts_with(b"sleep\0").then_some(())
+            })
+            .await;
+        }
+        pids
+    }
+
+    fn runs(pid: u32) -> bool {
+        stat(pid).is_some_and(|stat| !stat.ended)
+    }
+
+    #[tokio::test]
+    async fn an_orphan_without_session_and_environment_ends_with_its_container() {
+        if !is_alone("an_orphan_without_session_and_environment_ends_with_its_container") {
+            return;
+        }
+        adopt_orphans().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let (one, other) = (directory.path().join("one"), directory.path().join("other"));
+        for path in [&one, &other] {
+            std::fs::create_dir(path).unwrap();
+        }
+        let mut first = contained("exec sleep 600", &other);
+        let number = first.id().unwrap();
+        let escape = "setsid env -i sleep 600 > /dev/null 2>&1 & echo $!";
+        let left = left_by(&format!("{escape}; cd /; {escape}; exit 3"), &one).await;
+        let [near, far] = left[..] else { panic!("{left:?}") };
+        assert_eq!(stat(near).map(|stat| stat.parent), Some(std::process::id()));
+
+        assert_eq!(end_strays(ROOT, &other.join("nothing")), 0);
+        assert!(runs(near) && runs(far), "they are another container's");
+        assert_eq!(end_strays(ROOT, &one), 0);
+        assert!(!runs(near));
+        assert!(runs(far), "the other container could have started it");
+        first.kill().await.unwrap();
+        waited_for(number);
+        assert_eq!(end_strays(ROOT, &other), 0);
+        assert!(!runs(far));
+        eventually("both are reaped", async || {
+            reap_orphans();
+            (stat(near).is_none() && stat(far).is_none()).then_some(())
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn reaping_leaves_exit_codes_to_those_who_wait_for_them() {
+        if !is_alone("reaping_leaves_exit_codes_to_those_who_wait_for_them") {
+            return;
+        }
+        adopt_orphans().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        for _ in 0..20 {
+            let mut child = contained("exit 7", directory.path());
+            let pid = child.id().unwrap();
+            eventually("it has ended", async || {
+                reap_orphans();
+                stat(pid).is_none_or(|stat| stat.ended).then_some(())
+            })
+            .await;
+            reap_orphans();
+            assert_eq!(child.wait().await.unwrap().code(), Some(7));
+            waited_for(pid);
+        }
+    }
+}
