@@ -118,7 +118,7 @@ async fn peers_are_connected_killed_mended_and_kept_apart(make: &Make, third: u8
     requests_are_answered_alike(&trio).await;
     blocks_are_found_at_others(&trio).await;
     let pause = trio.disturb(0, Disturbance::Pause(Duration::from_millis(100))).await;
-    let expected = if make.is_real() { Err(RpcError::Unsupported("pause")) } else { Ok(()) };
+    let expected = if make.is_real() { Err(RpcError::Unsupported("pause")) } else { Ok(Ending::ByItself) };
     assert_eq!(pause, expected);
 }
 

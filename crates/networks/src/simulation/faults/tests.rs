@@ -78,7 +78,7 @@ impl World {
                         blocked.extend(addresses.iter().map(|address| (*address, self.now + *lasts)));
                     }
                     Disturbance::Unblock(addresses) => {
-                        blocked.retain(|address, _| !addresses.contains(address))
+                        blocked.retain(|address, _| !addresses.contains(address));
                     }
                     other => writeln!(self.log, "{at:>3} {peer} suffers {other:?}").unwrap(),
                 }
@@ -133,13 +133,11 @@ impl World {
             status.faults = advance(specs, &status.faults, view(&recorded), &outcomes);
             record_addresses(&mut status, &before, peers);
             let recorded = blocked_addresses(&status);
-            match wake_at(specs, &status.faults, view(&recorded), &due) {
-                Some(at) => self.now = at.max(self.now + Duration::from_millis(1)),
-                None => {
-                    assert_eq!(status.blocked_addresses, [""; 0]);
-                    return status.faults;
-                }
-            }
+            let Some(at) = wake_at(specs, &status.faults, view(&recorded), &due) else {
+                assert_eq!(status.blocked_addresses, [""; 0]);
+                return status.faults;
+            };
+            self.now = at.max(self.now + Duration::from_millis(1));
         }
         panic!("it never ends: {status:?}");
     }
