@@ -24,8 +24,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// The type that objects of the schema have in messages. kube-apiserver appends a random number.
-const selfType = "selfType"
+// The type that objects of the schema have in messages. kube-apiserver has a random number in it.
+const selfType = "selfType1"
 
 // A scope is what expressions about one schema are compiled and evaluated in.
 type scope struct {

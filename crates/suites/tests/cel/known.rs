@@ -7,7 +7,7 @@ use super::oracle::Answer;
 /// Why two answers may differ.
 type Reason = (&'static str, fn(&Answer, &Answer) -> bool);
 
-const REASONS: [Reason; 8] = [
+const REASONS: [Reason; 9] = [
     ("messages about syntax are those of the parser that Kubernetes uses", |ours, theirs| {
         ours.compile_error.is_some() && has(theirs.compile_error.as_ref(), "Syntax error")
     }),
@@ -42,6 +42,12 @@ const REASONS: [Reason; 8] = [
         "an object or a quantity that was computed is not equal to a value of another type, instead of an error",
         |ours, theirs| ours.value.is_some() && theirs.error.as_deref() == Some("no such overload"),
     ),
+    ("the approximate number of a quantity differs in its last digit", |ours, theirs| {
+        let double = |answer: &Answer| answer.value.as_ref()?["double"].as_str()?.parse::<f64>().ok();
+        double(ours).zip(double(theirs)).is_some_and(|(ours, theirs)| {
+            ours.is_finite() && (ours - theirs).abs() <= ours.abs() * 2.0 * f64::EPSILON
+        })
+    }),
 ];
 
 /// Whether there is a reason for a difference.

@@ -29,6 +29,8 @@ const OBJECTS: &str = include_str!("objects.json");
 const GENERATED: usize = 4000;
 /// A campaign tries this many seeds.
 const CAMPAIGN_SEEDS: u64 = 20;
+/// The stack of the thread that evaluates.
+const STACK_BYTES: usize = 32 << 20;
 /// Of this many differences, all is shown.
 const SHOWN_MAX: usize = 20;
 
@@ -105,11 +107,11 @@ fn generated(seed: u64) -> Vec<Question> {
 
 async fn compare(program: &std::path::Path, questions: &[Question], from: &str) {
     let theirs = oracle::ask(program, questions).await;
+    let ours = answers(questions);
     let mut report = String::new();
     let mut count = 0;
-    for (question, theirs) in questions.iter().zip(&theirs) {
-        let ours = ours::answer(question);
-        let differences = differences(&ours, theirs);
+    for ((question, ours), theirs) in questions.iter().zip(&ours).zip(&theirs) {
+        let differences = differences(ours, theirs);
         if differences.is_empty() {
             continue;
         }
@@ -120,6 +122,16 @@ async fn compare(program: &std::path::Path, questions: &[Question], from: &str) 
         }
     }
     assert!(count == 0, "{count} of {} expressions differ ({from}), among them:\n{report}", questions.len());
+}
+
+/// Our answers. A compiler that does not optimise needs much more stack for expressions that are nested as deeply as
+/// they may be.
+fn answers(questions: &[Question]) -> Vec<Answer> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let answers = thread.spawn_scoped(scope, || questions.iter().map(ours::answer).collect());
+        answers.unwrap().join().unwrap()
+    })
 }
 
 /// What differs between two answers, apart from what is known to.
