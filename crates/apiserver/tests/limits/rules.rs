@@ -25,7 +25,7 @@ fn ruled(plural: &str, rule: &str) -> Value {
     })
 }
 
-/// A webhook for ConfigMaps with one condition. Nobody listens at its address.
+/// A webhook for config maps with one condition. Nobody listens at its address.
 fn conditional(condition: &str) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
@@ -39,7 +39,7 @@ fn conditional(condition: &str) -> Value {
     })
 }
 
-fn config_map(data: Value) -> Value {
+fn config_map(data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data})
 }
 
@@ -86,7 +86,7 @@ async fn conditions_that_cost_too_much_end_while_others_are_answered() {
         let mut server = Limited::start().await;
         let (code, answer) = server.ask("POST", WEBHOOKS, JSON, conditional(&condition).to_string()).await;
         assert_eq!(code, 201, "{answer}");
-        let body = config_map(data).to_string();
+        let body = config_map(&data).to_string();
         let expensive = server.client.send_as("POST", CONFIG_MAPS, JSON, body);
         let cheap = server.client.send("GET", "/api/v1/namespaces/default", None);
         let (refused, read) = tokio::join!(expensive, cheap);
