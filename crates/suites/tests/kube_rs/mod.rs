@@ -7,6 +7,7 @@ mod discovery;
 mod operator;
 mod subresources;
 mod watching;
+mod wire;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;

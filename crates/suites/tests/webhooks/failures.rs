@@ -92,6 +92,20 @@ async fn answers_that_are_none_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn serving_certificate_vouches_for_itself() {
+    play(async |stage| {
+        let pinned = |path: &str| json!({"clientConfig": stage.hooks.pinned_at(path)});
+        let (mutate, validate) =
+            (stage.hook("mutate", pinned("/mutate")), stage.hook("validate", pinned("/validate")));
+        stage.mutating(vec![mutate]).await;
+        stage.validating(vec![validate]).await;
+        let created = stage.post(MAPS, map("a", "1")).await;
+        assert_eq!((created.code, created.asked()), (201, vec!["/mutate", "/validate"]));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn untrusted_and_missing_places_are_named() {
     play(async |stage| {
         let mut untrusted = stage.hooks.at("/mutate");

@@ -71,6 +71,8 @@ struct Shared {
 pub(crate) struct Hooks {
     address: SocketAddr,
     ca_bundle: String,
+    /// The serving certificate as a `caBundle`.
+    own_bundle: String,
     shared: Arc<Shared>,
     _tasks: JoinSet<()>,
 }
@@ -81,7 +83,7 @@ pub(crate) const PROBE: &str = "/probe";
 impl Hooks {
     /// Starts one. Paths that no test speaks of say yes.
     pub(crate) async fn start() -> Self {
-        let (acceptor, ca_bundle) = certify();
+        let (acceptor, ca_bundle, own_bundle) = certify();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
@@ -93,7 +95,7 @@ impl Hooks {
                 connections.spawn(connection(socket, acceptor.clone(), of_tasks.clone()));
             }
         });
-        Self { address, ca_bundle, shared, _tasks: tasks }
+        Self { address, ca_bundle, own_bundle, shared, _tasks: tasks }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -103,6 +105,11 @@ impl Hooks {
     /// The `clientConfig` for a path.
     pub(crate) fn at(&self, path: &str) -> Value {
         json!({"url": format!("https://{}{path}", self.address), "caBundle": self.ca_bundle})
+    }
+
+    /// The `clientConfig` for a path that trusts the serving certificate itself, and no authority.
+    pub(crate) fn pinned_at(&self, path: &str) -> Value {
+        json!({"url": format!("https://{}{path}", self.address), "caBundle": self.own_bundle})
     }
 
     /// Lets a function of the review decide what a path says.
@@ -121,8 +128,9 @@ impl Hooks {
     }
 }
 
-/// A server certificate for loopback, and what a `caBundle` that trusts it holds.
-fn certify() -> (TlsAcceptor, String) {
+/// A server certificate for loopback, what a `caBundle` that trusts its authority holds, and what one holds that trusts the
+/// certificate alone.
+fn certify() -> (TlsAcceptor, String, String) {
     let ca_key = KeyPair::generate().unwrap();
     let mut ca = CertificateParams::new(Vec::new()).unwrap();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -130,6 +138,7 @@ fn certify() -> (TlsAcceptor, String) {
     let key = KeyPair::generate().unwrap();
     let leaf = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
     let leaf = leaf.signed_by(&key, &Issuer::new(ca, ca_key)).unwrap();
+    let own_bundle = BASE64.encode(leaf.pem());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -137,7 +146,7 @@ fn certify() -> (TlsAcceptor, String) {
         .with_no_client_auth()
         .with_single_cert(vec![leaf.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
         .unwrap();
-    (TlsAcceptor::from(Arc::new(config)), ca_bundle)
+    (TlsAcceptor::from(Arc::new(config)), ca_bundle, own_bundle)
 }
 
 async fn connection(socket: TcpStream, acceptor: TlsAcceptor, shared: Arc<Shared>) {
