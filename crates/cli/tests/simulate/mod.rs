@@ -115,7 +115,7 @@ fn a_family_of_faults_is_tried_at_every_place() {
     check_fine(
         &["echo-server", "--only", "crash-points", "--seeds", "2"],
         &expect![[r#"
-        echo-server: 8 steps, 13 writes, 22 reads, 31 events without faults
+        echo-server: 8 steps, 13 writes, 32 reads, 31 events without faults
                           worlds  pruned  failed
         without faults         1       0       0
         crash points          19       7       0
@@ -176,7 +176,7 @@ fn seeds_begin_where_they_are_told_to() {
     check_fine(
         &["echo-server", "--combined", "--seeds", "2", "--first-seed", "221"],
         &expect![[r#"
-        echo-server: 8 steps, 13 writes, 22 reads, 31 events without faults
+        echo-server: 8 steps, 13 writes, 32 reads, 31 events without faults
                           worlds  pruned  failed
         without faults         1       0       0
         combinations           2       0       0
@@ -200,7 +200,7 @@ fn one_fault_is_replayed() {
     check_fine(
         &["echo-server", "--replay", "crash after write 3", "--seed", "4"],
         &expect![[r#"
-        echo-server: 8 steps, 13 writes, 22 reads, 31 events without faults
+        echo-server: 8 steps, 13 writes, 32 reads, 31 events without faults
                           worlds  pruned  failed
         without faults         1       0       0
         replay                 1       0       0
@@ -259,7 +259,7 @@ fn json_tells_what_the_table_does() {
           "system": "echo-server",
           "withoutFaults": {
             "events": 31,
-            "reads": 22,
+            "reads": 32,
             "steps": 8,
             "writes": 13
           },

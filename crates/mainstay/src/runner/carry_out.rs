@@ -124,6 +124,7 @@ impl Course<'_> {
             }
             let confirmation = self.confirm(step, &mut confirmed).await;
             let stale = matches!(confirmation, Confirmation::Outdated);
+            let unread = matches!(confirmation, Confirmation::Failed(_));
             let outcome = match confirmation {
                 Confirmation::Current => self.execute_step(step, &mut state.memory).await,
                 Confirmation::Outdated => StepOutcome::Outdated,
@@ -148,7 +149,9 @@ impl Course<'_> {
                     executed.outdated = true;
                 }
                 StepOutcome::Failed(failure) => {
-                    problems.extend(problem(step, &failure));
+                    let read = ("get", &plan.parent);
+                    let (verb, object) = if unread { read } else { (step.action.rbac_verb(), &step.object) };
+                    problems.extend(problem(verb, object, &failure));
                     executed.failure = Some(failure);
                 }
             }
@@ -221,7 +224,7 @@ impl Course<'_> {
                 tracing::debug!(%object, "{action}: {}", told(outcome));
             }
             // Told as a problem of the parent.
-            StepOutcome::Failed(failure) if problem(step, failure).is_some() => {
+            StepOutcome::Failed(failure) if problem("", object, failure).is_some() => {
                 tracing::debug!(%object, %failure, "could not {action}");
             }
             StepOutcome::Failed(failure) => tracing::warn!(%object, %failure, "could not {action}"),
@@ -269,7 +272,7 @@ impl Course<'_> {
             StepOutcome::NotNeeded => {}
             StepOutcome::Outdated => executed.outdated = true,
             StepOutcome::Failed(failure) => {
-                if let Some(waiting) = problem(&step, &failure) {
+                if let Some(waiting) = problem(step.action.rbac_verb(), &step.object, &failure) {
                     self.tell(&waiting, state.error.as_deref());
                     plan.waiting.push(waiting);
                 }
@@ -337,16 +340,15 @@ fn withhold(plan: &mut Plan, more: usize) {
     }
 }
 
-/// What a failed step means for the parent.
-fn problem(step: &Step, failure: &Failure) -> Option<Waiting> {
-    let object = step.object.clone();
+/// What it means for the parent that something could not be done to an object.
+fn problem(verb: &str, object: &ObjectRef, failure: &Failure) -> Option<Waiting> {
+    let object = object.clone();
     match failure {
         Failure::Refused { message, .. } => {
             Some(Waiting::Rejected { child: object, message: message.clone() })
         }
         Failure::Forbidden { message } => {
-            let verb = step.action.rbac_verb().to_owned();
-            Some(Waiting::Forbidden { verb, object, message: message.clone() })
+            Some(Waiting::Forbidden { verb: verb.to_owned(), object, message: message.clone() })
         }
         _ => None,
     }

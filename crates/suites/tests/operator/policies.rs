@@ -150,7 +150,7 @@ async fn an_object_with_the_right_labels_and_no_controller_is_adopted_and_no_oth
         test.patch(&config_maps(), "plain", json!({"metadata": {"labels": {"shop": "paint"}}})).await;
         test.settle().await;
         assert_eq!(test.get(&config_maps(), "plain").await.unwrap()["data"]["new"], "1");
-        test.assert_settled().await;
+        test.assert_settled_despite("not made for this parent").await;
     })
     .await;
 }

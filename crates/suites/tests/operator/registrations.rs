@@ -124,8 +124,7 @@ const PARENTS: usize = 20;
 fn replica(cluster: &Cluster, name: &'static str) -> (Seam, RunningOperator) {
     let seam = Seam::new(cluster);
     let replicas = Replicas::sharded(cluster.namespace(), 4).identity(name);
-    let replicas =
-        replicas.retry_interval(Duration::from_millis(200)).lease_duration(Duration::from_hours(1));
+    let replicas = replicas.retry_interval(Duration::from_millis(200)).lease_duration(Duration::from_secs(4));
     let operator = seam.builder("registrar").replicas(replicas).controller(registrar()).build().unwrap();
     (seam, RunningOperator::start(operator))
 }

@@ -137,7 +137,7 @@ async fn kind_whose_status_has_no_place_for_conditions_comes_to_rest_all_the_sam
         assert_eq!(writes(&test.settle().await), 1);
         assert_eq!(test.get(&kind, "paint").await.unwrap()["status"], json!({"open": true}));
         assert!(warning(&cluster, "paint", "ChildConflict").await.contains("was not touched"));
-        test.assert_settled().await;
+        test.assert_settled_despite("not made for this parent").await;
         undefine(&cluster, &kind).await;
     })
     .await;
