@@ -235,6 +235,7 @@ async fn what_a_killed_node_left_is_ended_by_the_next() {
     assert!(pids.iter().all(|pid| !is_alive(pid)), "{line}");
     let (code, message) = next.ended(&id).await;
     assert_eq!((code, message.as_deref()), (137, Some("The node was killed while the container ran")));
+    assert!(matches!(next.observe(&id), Observed::Exited { by_node: true, .. }));
     assert_eq!(next.processes.pods(), [id]);
 }
 
@@ -249,6 +250,8 @@ async fn shutdown_ends_everything_and_nothing_of_it_is_a_success() {
     let next = world.again().await;
     assert_eq!(next.ended(&id).await, (143, Some("The node was shut down".into())));
     assert_eq!(next.ended(&other).await, (0, None));
+    assert!(matches!(next.observe(&id), Observed::Exited { by_node: true, .. }));
+    assert!(matches!(next.observe(&other), Observed::Exited { by_node: false, .. }));
     let late = world.pod("late", json!({"args": ["true"]}), json!({})).await;
     assert!(world.start(&late, 0).await.is_err());
 }

@@ -53,6 +53,8 @@ pub(crate) struct Claim {
     pub(crate) paths_fit: Finding,
     /// The schema of its status, if that does not keep all that the operator writes.
     pub(crate) narrow_status: Option<Value>,
+    /// That schema takes nothing of it.
+    pub(crate) keeps_nothing: bool,
 }
 
 impl Claim {
@@ -95,6 +97,7 @@ pub(crate) fn examine(
             unclaimed,
             paths_fit: waits("NotDefined", "the kind is not defined yet".to_owned()),
             narrow_status: None,
+            keeps_nothing: false,
         };
     };
     let (defined, may_come) = check_definition(config, definition);
@@ -115,7 +118,8 @@ pub(crate) fn examine(
     };
     let narrow = schema.as_ref().filter(|schema| !paths::status_problems(schema).is_empty());
     let narrow_status = narrow.map(|schema| schema["properties"]["status"].clone());
-    Claim { kind, defined, may_come, unclaimed, paths_fit, narrow_status }
+    let keeps_nothing = narrow_status.as_ref().is_some_and(paths::keeps_nothing);
+    Claim { kind, defined, may_come, unclaimed, paths_fit, narrow_status, keeps_nothing }
 }
 
 fn version_of<'a>(

@@ -21,6 +21,7 @@ use mainstay::{
 
 use crate::config::StreamClassConfig;
 use crate::kinds::{ClassPhase, StreamClass, StreamClassStatus, StreamCounts};
+use crate::paths;
 use crate::shared::Shared;
 use crate::stream;
 
@@ -33,7 +34,9 @@ const COUNT_EVERY: Duration = Duration::from_secs(5);
 
 /// The condition of a class whose streams wait to be restarted while those that were restarted fail.
 const ROLLOUT_HALTED: &str = "RolloutHalted";
-/// The most streams that it names.
+/// The condition of a class whose kind has a status that cannot hold anything.
+const STATUS_KEPT: &str = "StatusKept";
+/// The most streams that a halted roll-out names.
 const NAMES_MAX: usize = 10;
 
 /// The controller of classes.
@@ -108,6 +111,12 @@ fn tell(
         ("Ready", &judged.ready),
     ]) {
         conditions.set(type_, finding.state, finding.reason, &finding.message, generation, now)?;
+    }
+    if claim.keeps_nothing {
+        let message = "the schema of the kind's status takes nothing of what the operator writes: streams have it in the annotation mainstay.dev/stream-record only";
+        conditions.set(STATUS_KEPT, State::False, paths::STATUS_NOT_KEPT, message, generation, now)?;
+    } else {
+        conditions.remove(STATUS_KEPT);
     }
     let halts = halted.map(halt).filter(|_| !conditions.is_true(ROLLOUT_HALTED));
     match halted {

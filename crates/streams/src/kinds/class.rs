@@ -150,7 +150,8 @@ pub struct StreamClassStatus {
     pub phase: ClassPhase,
     /// Its streams.
     pub streams: StreamCounts,
-    /// `Defined`, `Unclaimed`, `PathsFit`, `Permitted`, `Watched`, `Ready`; `RolloutHalted` while a roll-out is halted.
+    /// `Defined`, `Unclaimed`, `PathsFit`, `Permitted`, `Watched`, `Ready`; `RolloutHalted` while a roll-out is halted, `StatusKept` if the kind's status
+    /// cannot hold anything.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(default)]
     pub conditions: Vec<Condition>,

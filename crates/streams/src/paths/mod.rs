@@ -1,5 +1,6 @@
 //! Whether a class fits the kind that it is about, by the schema of the kind's definition.
 
+mod kept;
 mod schema;
 mod status;
 #[cfg(test)]
@@ -7,7 +8,8 @@ mod tests;
 
 use serde_json::Value;
 
-pub use status::{STATUS_NOT_KEPT, kept, status_problems};
+pub use kept::kept;
+pub use status::{STATUS_NOT_KEPT, keeps_nothing, status_problems};
 
 use crate::config::PathsConfig;
 use crate::wish::Problem;

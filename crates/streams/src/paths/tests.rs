@@ -216,3 +216,64 @@ fn a_status_is_cut_down_to_what_its_schema_names() {
     assert_eq!(kept(&json!({"phase": "Pending"}), &schema), Some(json!({})));
     assert_eq!(kept(&status, &Value::Null), None);
 }
+
+#[test]
+fn what_breaks_a_rule_is_left_out_with_what_needs_it() {
+    let check = |value: Value, schema: Value, expected: Option<Value>| {
+        assert_eq!(kept(&value, &schema), expected, "{value} by {schema}");
+    };
+    let text = |rules: Value| {
+        let mut schema = json!({"type": "string"});
+        schema.as_object_mut().unwrap().extend(rules.as_object().unwrap().clone());
+        schema
+    };
+    check(json!("abc"), text(json!({"maxLength": 2})), None);
+    check(json!("äöü"), text(json!({"maxLength": 3, "minLength": 3})), Some(json!("äöü")));
+    check(json!("Running"), text(json!({"pattern": "^R"})), Some(json!("Running")));
+    check(json!("Running"), text(json!({"pattern": "^r"})), None);
+    check(json!("now"), text(json!({"format": "date-time"})), None);
+    check(json!("now"), text(json!({"format": "uuid"})), None);
+    check(json!(3), json!({"type": "integer", "minimum": 3, "exclusiveMinimum": true}), None);
+    check(json!(3), json!({"type": "integer", "maximum": 3}), Some(json!(3)));
+    check(json!(3_000_000_000_u64), json!({"type": "integer", "format": "int32"}), None);
+    check(
+        json!(3),
+        json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}]}),
+        Some(json!(3)),
+    );
+    check(json!(3), json!({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 5"}]}), None);
+    check(json!(null), json!({"type": "string", "nullable": true}), Some(json!(null)));
+    check(json!(null), json!({"type": "string"}), None);
+    check(
+        json!([1, 2, 3]),
+        json!({"type": "array", "maxItems": 2, "items": {"type": "integer"}}),
+        Some(json!([1, 2])),
+    );
+    check(json!([1, "a"]), json!({"type": "array", "minItems": 2, "items": {"type": "integer"}}), None);
+    let keyed = json!({
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+        "items": {"type": "object", "properties": {"type": {"type": "string"}, "status": {"type": "string"}}},
+    });
+    let items = json!([{"type": "a", "status": "1"}, {"type": "a"}, {"status": "2"}]);
+    check(items, keyed, Some(json!([{"type": "a", "status": "1"}])));
+    let needs = json!({
+        "type": "object", "required": ["a", "b"],
+        "properties": {"a": {"type": "string", "maxLength": 1}, "b": {"type": "string", "default": "x"}},
+    });
+    check(json!({"a": "1"}), needs.clone(), Some(json!({"a": "1"})));
+    check(json!({"a": "12", "b": "1"}), needs.clone(), None);
+    let holds = json!({"type": "object", "properties": {"run": needs, "phase": {"type": "string"}}});
+    check(json!({"run": {"a": "12"}, "phase": "Running"}), holds, Some(json!({"phase": "Running"})));
+    let few = json!({"type": "object", "maxProperties": 1, "required": ["b"], "additionalProperties": {"type": "integer"}});
+    check(json!({"a": 1, "b": 2}), few, Some(json!({"b": 2})));
+}
+
+#[test]
+fn a_kind_whose_status_holds_nothing_is_known() {
+    let status = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required});
+    let text = json!({"type": "string"});
+    assert!(!keeps_nothing(&status(json!({"phase": text}), json!([]))));
+    assert!(keeps_nothing(&status(json!({"phase": text}), json!(["url"]))));
+    assert!(keeps_nothing(&status(json!({"url": text}), json!([]))));
+    assert!(keeps_nothing(&Value::Null));
+}

@@ -57,7 +57,10 @@ impl Streams {
         let (status, events) = tell(request, decision, &built)?;
         if let Some(schema) = &self.class.narrow_status {
             let whole = serde_json::to_value(&status).map_err(Error::terminal)?;
-            response.set_status(paths::kept(&whole, schema).unwrap_or_default())?;
+            // If nothing is left of it, none is written. The class says so.
+            if let Some(kept) = paths::kept(&whole, schema) {
+                response.set_status(kept)?;
+            }
             response = response.with_parent(
                 json!({"metadata": {"annotations": {record::ANNOTATION: record::write(&status)}}}),
             )?;

@@ -1,5 +1,7 @@
 //! What follows when a Job ends.
 
+use k8s_openapi::api::core::v1::Pod;
+use mainstay::Kind;
 use mainstay_testkit::eventually;
 use serde_json::{Value, json};
 
@@ -17,6 +19,7 @@ async fn ends_are_followed_up() {
             a_stream_that_fails_is_a_crash_loop_until_it_is_mended(world),
             a_budget_grants_attempts_with_growing_pauses(world),
             exit_codes_mean_what_the_class_says(world),
+            an_eviction_is_no_crash(world),
         );
         an_outcome_is_recorded_after_a_downtime_of_the_operator(world).await;
     })
@@ -134,6 +137,42 @@ async fn exit_codes_mean_what_the_class_says(world: &World) {
             );
         },
     );
+}
+
+async fn an_eviction_is_no_crash(world: &World) {
+    let moors = world.plugin("Moor", json!({})).await;
+    moors.run("north", json!({})).await;
+    let pods = Kind::of::<Pod>();
+    let pod = async |before: &Value| {
+        eventually("a pod that is ready", async || {
+            let is_its = |pod: &&Value| {
+                let labels = &pod["metadata"]["labels"];
+                let ready = condition(pod, "Ready").0 == "True";
+                labels["mainstay.dev/stream-kind"] == "Moor" && ready && pod["metadata"]["uid"] != *before
+            };
+            world.list(&pods).await.iter().find(is_its).cloned()
+        })
+        .await
+    };
+    let mut before = Value::Null;
+    for _ in 0..3 {
+        let found = pod(&before).await;
+        let name = found["metadata"]["name"].as_str().unwrap();
+        let path = format!("{}/{name}/eviction", pods.collection_path(Some(world.cluster.namespace())));
+        let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}});
+        let request = http::Request::post(path).header("content-type", "application/json");
+        let (status, answer) = world.cluster.send(request.body(eviction.to_string().into()).unwrap()).await;
+        assert!(status.is_success(), "{answer}");
+        before = found["metadata"]["uid"].clone();
+    }
+    pod(&before).await;
+    let is_ready = |stream: &Value| condition(stream, "Ready").0 == "True";
+    let stream = moors.until("north", "a ready pod", is_ready).await;
+    assert_eq!(
+        (&stream["status"]["phase"], &stream["status"]["runsStarted"]),
+        (&json!("Running"), &json!(1))
+    );
+    assert!(stream["status"]["failures"].is_null() && stream["status"]["history"].is_null(), "{stream:#}");
 }
 
 /// The Job is to go a second after its end, while nobody is there to see it.

@@ -131,7 +131,7 @@ async fn streams_of_two_kinds_may_have_one_name(world: &World) {
 }
 
 async fn a_schedule_becomes_a_cron_job(world: &World) {
-    let tides = world.plugin("Tide", json!({})).await;
+    let tides = world.plugin("Tide", json!({"restart": {"budget": 1}})).await;
     world.template("slot", json!({"mainstay.dev/ends-after": "1s", "mainstay.dev/exit-code": "6"})).await;
     let spec = json!({"schedule": "0 0 1 1 *", "jobTemplateRef": {"name": "slot"}});
     tides.create("high", spec).await;
@@ -141,29 +141,40 @@ async fn a_schedule_becomes_a_cron_job(world: &World) {
     let cron_job = world.cluster.find(&Kind::of::<CronJob>(), &name).await.unwrap();
     assert_eq!(cron_job["spec"]["schedule"], "0 0 1 1 *");
 
-    // As the controller of CronJobs makes one when its time has come.
-    let owner = json!({
-        "apiVersion": "batch/v1", "kind": "CronJob", "name": name, "uid": cron_job["metadata"]["uid"],
-        "controller": true, "blockOwnerDeletion": true,
-    });
-    let mut job = cron_job["spec"]["jobTemplate"].clone();
-    job["apiVersion"] = json!("batch/v1");
-    job["kind"] = json!("Job");
-    job["metadata"]["name"] = json!("high-1");
-    job["metadata"]["ownerReferences"] = json!([owner]);
-    world.cluster.create(job).await;
+    start_slot(world, &cron_job, "high-1").await;
     let stream = tides
         .until("high", "the outcome of a slot", |stream| !stream["status"]["history"][0].is_null())
         .await;
     let past = &stream["status"]["history"][0];
     assert_eq!((&past["job"], &past["kind"]), (&json!("high-1"), &json!("Schedule")));
     assert_eq!((&past["outcome"], &past["exitCode"]), (&json!("Failed"), &json!(6)));
-    tides.until_phase("high", "Scheduled").await;
+    let stream = tides.until_phase("high", "Scheduled").await;
+    assert_eq!(stream["status"]["failures"], 1);
+
+    // The budget is used up.
+    start_slot(world, &cron_job, "high-2").await;
+    let stream = tides.until_run("high", 1, "CrashLoopDetected").await;
+    assert_eq!(stream["status"]["history"][1]["job"], "high-1", "{stream:#}");
+    world.until_gone(&Kind::of::<CronJob>(), &name).await;
 
     tides.patch("high", json!({"schedule": null, "jobTemplateRef": {"name": "tides"}})).await;
     tides.until_run("high", 2, "Running").await;
-    world.until_gone(&Kind::of::<CronJob>(), &name).await;
     world.until_gone(&jobs(), "high-1").await;
+}
+
+/// As the controller of `CronJob`s starts one when its time has come.
+async fn start_slot(world: &World, cron_job: &Value, name: &str) {
+    let metadata = &cron_job["metadata"];
+    let owner = json!({
+        "apiVersion": "batch/v1", "kind": "CronJob", "name": metadata["name"], "uid": metadata["uid"],
+        "controller": true, "blockOwnerDeletion": true,
+    });
+    let mut job = cron_job["spec"]["jobTemplate"].clone();
+    job["apiVersion"] = json!("batch/v1");
+    job["kind"] = json!("Job");
+    job["metadata"]["name"] = json!(name);
+    job["metadata"]["ownerReferences"] = json!([owner]);
+    world.cluster.create(job).await;
 }
 
 /// For longer than anything is looked at again.

@@ -9,6 +9,7 @@ mod classes;
 mod ends;
 mod fixtures;
 mod lives;
+mod narrow;
 mod roles;
 mod rollouts;
 mod wrong;

@@ -254,10 +254,7 @@ fn state_key(world: &World, job: &LiveJob, run: &ActiveRun) -> StateKey {
     let (purpose, is_backfill) = (purpose_key(world, &run.purpose), run.purpose.is_backfill());
     let pauses_for_start = is_after(run.started_at, policy.minimum_interval_seconds);
     match &job.state {
-        // How long a run for a request has lived makes no difference.
-        JobState::Running => StateKey::Running {
-            is_young: run.purpose.request().is_none() && is_after(run.started_at, policy.healthy_seconds),
-        },
+        JobState::Running => StateKey::Running { is_young: is_after(run.started_at, policy.healthy_seconds) },
         JobState::Completed { .. } => StateKey::Completed { pauses: !is_backfill && pauses_for_start },
         JobState::Failed { .. } if purpose == PurposeKey::Unwanted => StateKey::Failed,
         JobState::Failed { is_disrupted: true, .. } => StateKey::Disrupted { pauses: pauses_for_start },
