@@ -121,15 +121,12 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let escaped = text.get(at + 1..at + 3).filter(|_| *byte == b'%');
-        match escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(decoded) => {
-                out.push(decoded);
-                at += 3;
-            }
-            None => {
-                out.push(*byte);
-                at += 1;
-            }
+        if let Some(decoded) = escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            out.push(decoded);
+            at += 3;
+        } else {
+            out.push(*byte);
+            at += 1;
         }
     }
     out

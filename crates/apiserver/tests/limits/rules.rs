@@ -19,13 +19,13 @@ fn ruled(plural: &str, rule: &str) -> Value {
         "metadata": {"name": format!("{plural}.limits.test")},
         "spec": {
             "group": "limits.test", "scope": "Namespaced",
-            "names": {"plural": plural, "kind": "Ruled", "listKind": format!("{plural}List")},
+            "names": {"plural": plural, "kind": format!("Ruled{plural}")},
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
         },
     })
 }
 
-/// A webhook for ConfigMaps with one condition. Nobody listens at its address.
+/// A webhook for config maps with one condition. Nobody listens at its address.
 fn conditional(condition: &str) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
@@ -39,7 +39,7 @@ fn conditional(condition: &str) -> Value {
     })
 }
 
-fn config_map(data: Value) -> Value {
+fn config_map(data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data})
 }
 
@@ -51,10 +51,17 @@ async fn rules_of_thousands_of_terms_are_compiled_and_evaluated() {
         let (code, answer) = server.ask("POST", CRDS, JSON, ruled(plural, &rule).to_string()).await;
         assert_eq!(code, 201, "{answer}");
         let path = format!("/apis/limits.test/v1/namespaces/default/{plural}");
-        while server.ask("GET", &path, JSON, "").await.0 != 200 {
-            tokio::task::yield_now().await;
+        // Until it is served, the answer is no JSON.
+        let mut served = false;
+        for _ in 0..1200 {
+            served = server.client.send("GET", &path, None).await.is_ok_and(|(code, _)| code == 200);
+            if served {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
-        let object = |name: &str, n: i64| json!({"apiVersion": "limits.test/v1", "kind": "Ruled", "metadata": {"name": name}, "spec": {"n": n}});
+        assert!(served, "the kind is not served");
+        let object = |name: &str, n: i64| json!({"apiVersion": "limits.test/v1", "kind": format!("Ruled{plural}"), "metadata": {"name": name}, "spec": {"n": n}});
         assert_eq!(server.ask("POST", &path, JSON, object("a", 1).to_string()).await.0, 201);
         assert_eq!(server.ask("POST", &path, JSON, object("b", 2).to_string()).await.0, 422);
     }
@@ -86,7 +93,7 @@ async fn conditions_that_cost_too_much_end_while_others_are_answered() {
         let mut server = Limited::start().await;
         let (code, answer) = server.ask("POST", WEBHOOKS, JSON, conditional(&condition).to_string()).await;
         assert_eq!(code, 201, "{answer}");
-        let body = config_map(data).to_string();
+        let body = config_map(&data).to_string();
         let expensive = server.client.send_as("POST", CONFIG_MAPS, JSON, body);
         let cheap = server.client.send("GET", "/api/v1/namespaces/default", None);
         let (refused, read) = tokio::join!(expensive, cheap);

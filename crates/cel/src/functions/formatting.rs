@@ -158,13 +158,14 @@ fn string(value: &Value) -> Result<String, String> {
         Value::Uint(uint) => uint.to_string(),
         Value::Double(double) => go_float(*double),
         Value::String(text) | Value::Type(text) => text.to_string(),
-        Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => text.to_owned(),
-            Err(_) => {
+        Value::Bytes(bytes) => {
+            if let Ok(text) = std::str::from_utf8(bytes) {
+                text.to_owned()
+            } else {
                 let why = "invalid UTF-8 in bytes, cannot convert to string";
                 return Err(format!("could not convert argument \"{why}\" to string"));
             }
-        },
+        }
         Value::Timestamp(timestamp) => timestamp.text(),
         Value::Duration(nanoseconds) => time::duration_text(*nanoseconds),
         Value::List(list) => {
