@@ -318,7 +318,8 @@ mod tests {
 
     #[test]
     fn the_next_command_replays_the_whole_script_with_the_faults_it_was_found_with() {
-        let next = |part, seed, is_traced| next(&report(Some((part, seed))), "shop", is_traced);
+        let seeds = Seeds { first: 1, count: 100 };
+        let next = |part, seed, is_traced| next(&report(Some((part, seed))), "shop", seeds, is_traced);
         let faults = r#"--replay "crash after write 7, hold event 9""#;
         let crash = next(Part::Each(Family::CrashPoints), 0, false);
         assert_eq!(crash, format!("next: mainstay simulate shop {faults}\n"));
