@@ -295,6 +295,8 @@ pub(crate) fn names() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
 
     #[test]
@@ -314,6 +316,36 @@ mod tests {
             for parent in own {
                 let is_of = |object: &Value| object["kind"] == parent.kind.kind();
                 assert!(shown.iter().any(is_of), "{}: no {}", system.name, parent.kind);
+            }
+        }
+    }
+
+    /// Every name that `kubectl` takes for a kind.
+    fn names_of(names: &Value) -> Vec<String> {
+        let one = ["kind", "plural", "singular"].map(|field| &names[field]);
+        let short = names["shortNames"].as_array().into_iter().flatten();
+        let texts = one.into_iter().chain(short).filter_map(Value::as_str).filter(|name| !name.is_empty());
+        texts.map(str::to_lowercase).collect()
+    }
+
+    #[test]
+    fn no_kind_has_the_name_of_a_built_in_one() {
+        let resources = include_str!("../../apiserver/data/resources.json");
+        let resources: Vec<Value> = serde_json::from_str(resources).unwrap();
+        let built_in: BTreeSet<String> = resources.iter().flat_map(names_of).collect();
+        assert!(["sc", "storageclass", "storageclasses"].iter().all(|name| built_in.contains(*name)));
+        let plugin = include_str!("../../../examples/feed-plugin/crd.yaml");
+        let mut definitions: Vec<Value> = vec![serde_saphyr::from_str(plugin).unwrap()];
+        definitions.extend(ALL.iter().flat_map(|system| system.definitions().unwrap()));
+        let mut owners = BTreeMap::new();
+        for definition in &definitions {
+            let owner = definition["metadata"]["name"].as_str().unwrap();
+            let names: BTreeSet<String> = names_of(&definition["spec"]["names"]).into_iter().collect();
+            assert!(!names.is_empty(), "{owner}");
+            for name in names {
+                assert!(!built_in.contains(&name), "{owner}: {name} is a name of a built-in kind");
+                let other = owners.insert(name.clone(), owner);
+                assert_eq!(other, None, "{owner}: {name}");
             }
         }
     }
