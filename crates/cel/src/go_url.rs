@@ -177,7 +177,14 @@ fn is_authority(authority: &str) -> bool {
     }
     let port_start = match host.strip_prefix('[') {
         Some(inner) => match inner.find(']') {
-            Some(end) => end + 2,
+            // Only addresses of version 6 stand in brackets, with a zone perhaps.
+            Some(end) => {
+                let (address, zone) = inner[..end].split_once("%25").unwrap_or((&inner[..end], "zone"));
+                if zone.is_empty() || address.parse::<std::net::Ipv6Addr>().is_err() {
+                    return false;
+                }
+                end + 2
+            }
             None => return false,
         },
         None => host.find(':').unwrap_or(host.len()),

@@ -151,6 +151,11 @@ pub fn parse_duration(text: &str) -> Option<i64> {
 
 /// A time like `2024-01-02T03:04:05.6+01:00`, as Go reads RFC 3339, within the years 1 to 9999.
 pub fn parse_timestamp(text: &str) -> Option<Time> {
+    // Go reads an hour of one digit, too.
+    if text.as_bytes().get(12) == Some(&b':') && text.is_char_boundary(11) {
+        let (date, time) = text.split_at(11);
+        return parse_timestamp(&format!("{date}0{time}"));
+    }
     let number = |from: usize, to: usize| {
         let digits = text.get(from..to).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
         digits.parse::<i16>().ok()

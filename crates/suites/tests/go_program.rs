@@ -12,7 +12,7 @@ const NO_TOOLCHAIN: i32 = 3;
 ///
 /// # Panics
 /// When there is one, and it cannot build the program.
-pub async fn build(name: &str, program: &Path) -> Result<(), String> {
+pub(crate) async fn build(name: &str, program: &Path) -> Result<(), String> {
     let script =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hack/kubernetes").join(name).join("build.sh");
     let output = Command::from(dies_with_us(script)).arg(program).output().await.unwrap();

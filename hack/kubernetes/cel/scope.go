@@ -76,9 +76,9 @@ func newScope(text json.RawMessage, root bool) (*scope, error) {
 
 func (s *scope) answer(ctx context.Context, q *question) (*answer, error) {
 	result := &answer{ID: q.ID}
-	ast, issues := s.env.Compile(q.Expression)
-	if issues != nil {
-		result.CompileError = issues.String()
+	ast, refusal := s.compile(q.Expression)
+	if ast == nil {
+		result.CompileError = refusal
 		return result, nil
 	}
 	result.Type = checker.FormatCELType(ast.OutputType())
@@ -112,6 +112,20 @@ func (s *scope) answer(ctx context.Context, q *question) (*answer, error) {
 		result.Value = render(value)
 	}
 	return result, nil
+}
+
+// compile returns the expression, or why there is none. The type checker of cel-go panics on some wrong expressions.
+func (s *scope) compile(expression string) (ast *cel.Ast, refusal string) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			ast, refusal = nil, fmt.Sprintf("internal error: %v", cause)
+		}
+	}()
+	ast, issues := s.env.Compile(expression)
+	if issues != nil {
+		return nil, issues.String()
+	}
+	return ast, ""
 }
 
 // value reads an object as the server does: integers stay integers.

@@ -228,6 +228,7 @@ impl Checker {
             return self.mapping.substitute(&found, false);
         }
         let mut takes: Vec<Type> = args.iter_mut().map(|argument| self.expression(argument)).collect();
+        let written = function.clone();
         *function = function.trim_start_matches('.').to_owned();
         if let Some(receiver) = target {
             let qualified = qualified_name(receiver).map(|prefix| format!("{prefix}.{function}"));
@@ -239,7 +240,7 @@ impl Checker {
             }
         }
         if overloads(function).is_empty() {
-            let message = format!("undeclared reference to '{function}' (in container '')");
+            let message = format!("undeclared reference to '{written}' (in container '')");
             self.complain(id, message);
             return Type::Error;
         }

@@ -190,7 +190,8 @@ fn is_uuid(text: &str) -> bool {
 fn is_base64(text: &str) -> bool {
     let padding = text.bytes().rev().take_while(|b| *b == b'=').count();
     let digits = &text[..text.len() - padding];
-    padding <= 2
+    !text.is_empty()
+        && padding <= 2
         && text.len().is_multiple_of(4)
         && digits.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/".contains(&b))
 }

@@ -2,7 +2,7 @@
 
 pub(super) const SIGNATURES: &str = "
 !_ logical_not=(bool): bool
--_ negate_int64=(int): int | negate_double=(double): double
+-_ negate_double=(double): double | negate_int64=(int): int
 _&&_ logical_and=(bool,bool): bool
 _||_ logical_or=(bool,bool): bool
 _?_:_ conditional=(bool, A, A): A

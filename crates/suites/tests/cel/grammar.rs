@@ -26,10 +26,10 @@ enum Part {
 }
 
 /// All ways to write expressions, by type.
-pub struct Grammar(BTreeMap<String, Vec<Form>>);
+pub(super) struct Grammar(BTreeMap<String, Vec<Form>>);
 
 impl Grammar {
-    pub fn read(text: &str) -> Self {
+    pub(super) fn read(text: &str) -> Self {
         let mut forms: BTreeMap<String, Vec<Form>> = BTreeMap::new();
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let (kind, form) = line.split_once(' ').unwrap_or_else(|| panic!("no form in {line:?}"));
@@ -45,7 +45,7 @@ impl Grammar {
     }
 
     /// An expression. The same numbers make the same one.
-    pub fn expression(&self, rng: &mut Rng) -> String {
+    pub(super) fn expression(&self, rng: &mut Rng) -> String {
         let depth = rng.u32(1..=DEPTH_MAX);
         // Rules are boolean, so every other expression is.
         let kind = if rng.bool() { "bool".to_owned() } else { self.any_type(rng) };

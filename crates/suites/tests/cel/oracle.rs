@@ -11,7 +11,7 @@ use mainstay_testkit::process::dies_with_us;
 /// An expression, and what it is about.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Question {
+pub(super) struct Question {
     pub schema: Value,
     pub expression: String,
     #[serde(rename = "self")]
@@ -23,7 +23,7 @@ pub struct Question {
 /// What came of an expression. Both evaluators are asked for the same.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Answer {
+pub(super) struct Answer {
     pub compile_error: Option<String>,
     /// Type of the value, as the type checker finds it.
     #[serde(rename = "type")]
@@ -39,7 +39,7 @@ pub struct Answer {
 }
 
 /// Answers to questions, in their order.
-pub async fn ask(program: &Path, questions: &[Question]) -> Vec<Answer> {
+pub(super) async fn ask(program: &Path, questions: &[Question]) -> Vec<Answer> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("questions");
     let lines: Vec<String> =

@@ -13,7 +13,7 @@ use super::oracle::{Answer, Question};
 /// What one expression may cost, as in Kubernetes.
 const COST_MAX: u64 = 1_000_000;
 
-pub fn answer(question: &Question) -> Answer {
+pub(super) fn answer(question: &Question) -> Answer {
     let (of, bounds) =
         mainstay_apiserver::declare_schema(&question.schema).expect("rules can see the schema");
     let refused = |error: String| Answer { compile_error: Some(error), ..Answer::default() };
