@@ -10,6 +10,7 @@
 //! | `up` | a cluster on this machine | nothing |
 //! | `run` | systems at work | the cluster |
 //! | `crds`, `rbac`, `install` | what a cluster needs, to be applied | nothing |
+//! | `uninstall` | what is left of a system, to be removed | the cluster |
 //! | `plan` | what would be written, and why | the cluster |
 //! | `explain` | what was written, and why | the cluster, and the operator that runs |
 //! | `status` | what there is, and whether it does its work | the cluster |
@@ -45,6 +46,7 @@ mod status;
 mod streams;
 mod systems;
 mod token;
+mod uninstall;
 mod up;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -74,6 +76,8 @@ enum Command {
     Rbac(manifests::Rbac),
     /// Print all that runs systems in a cluster, to be applied.
     Install(manifests::Install),
+    /// Show what is left of a system in the cluster, and remove it with --yes.
+    Uninstall(uninstall::Options),
     /// Show what a system would write now, and why.
     Plan(plan::Options),
     /// Show what a running system did for an object, and why.
@@ -116,7 +120,8 @@ fn main() -> ExitCode {
 fn log(command: &Command) -> Option<Targets> {
     match command {
         // These say themselves what they could not read; and what goes wrong in a simulated world is no warning to anyone.
-        Command::Plan(_)
+        Command::Uninstall(_)
+        | Command::Plan(_)
         | Command::Explain(_)
         | Command::Status(_)
         | Command::Check(_)
@@ -148,6 +153,7 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Crds(options) => manifests::crds(options),
         Command::Rbac(options) => manifests::rbac(options),
         Command::Install(options) => manifests::install(options),
+        Command::Uninstall(options) => wait(uninstall::run(options)),
         Command::Plan(options) => wait(plan::run(options)),
         Command::Explain(options) => wait(explain::run(options)),
         Command::Status(options) => wait(status::run(options)),

@@ -7,6 +7,7 @@ mod simulations;
 
 use crate::failure::Failure;
 use crate::output::listed;
+use k8s_openapi::api::batch::v1::Job;
 use kube::CustomResourceExt as _;
 use mainstay::config::Origins;
 use mainstay::{Config as _, Kind, Operator, OperatorBuilder, Replicas, Scope};
@@ -34,8 +35,20 @@ pub(crate) struct System {
     check: fn() -> Check,
     /// Which values of an object's spec were given, for kinds that have defaults in code.
     origins: fn(object: &Value) -> Option<Origins>,
+    /// Finalizers that it puts on objects of others' kinds. That on its own parents follows from its name.
+    pub(crate) held: &'static [Held],
+    /// The kind that an object of its own has it look after, too.
+    pub(crate) names: fn(object: &Value) -> Option<Kind>,
     /// Objects to try it with, in YAML: of its own kinds, and of what these need. They are applied in this order, kinds first.
     demo: &'static [&'static str],
+}
+
+/// A finalizer that a system puts on objects of a kind that is not its own, and that nobody else takes off.
+pub(crate) struct Held {
+    pub(crate) kind: fn() -> Kind,
+    /// The labels of such objects.
+    pub(crate) selector: &'static str,
+    pub(crate) finalizer: &'static str,
 }
 
 /// All of them.
@@ -55,6 +68,8 @@ pub(crate) static ALL: [System; 4] = [
         configure: echo_server::configure,
         check: simulations::echo_server_check,
         origins: |_| None,
+        held: &[],
+        names: |_| None,
         demo: &[echo_server::kinds::DEMO],
     },
     System {
@@ -68,6 +83,8 @@ pub(crate) static ALL: [System; 4] = [
             let spec = serde_json::from_value(object["spec"].clone()).ok()?;
             Some(WebAppConfig::resolve(&spec).origins().clone())
         },
+        held: &[],
+        names: |_| None,
         demo: &[webapp::kinds::DEMO],
     },
 ];
@@ -83,6 +100,17 @@ const STREAMS: System = System {
         let is_class = object["kind"] == "StreamClass";
         let spec = is_class.then(|| serde_json::from_value(object["spec"].clone()).ok()).flatten()?;
         Some(StreamClassConfig::resolve(&spec).origins().clone())
+    },
+    held: &[Held {
+        kind: Kind::of::<Job>,
+        selector: mainstay_streams::kinds::labels::STREAM_UID,
+        finalizer: mainstay_streams::kinds::labels::OUTCOME,
+    }],
+    names: |object| {
+        let text = |field: &str| object["spec"][field].as_str();
+        let is_class = object["kind"] == "StreamClass";
+        let version = format!("{}/{}", text("apiGroupRef").filter(|_| is_class)?, text("apiVersion")?);
+        Some(Kind::new(&version, text("kindRef")?, text("pluralName")?, Scope::Namespaced))
     },
     demo: &[
         feed_plugin::CRD,
@@ -111,6 +139,8 @@ const NETWORKS: System = System {
         }
         _ => None,
     },
+    held: &[],
+    names: |_| None,
     demo: &[include_str!("../demo/network.yaml")],
 };
 
@@ -388,8 +418,8 @@ mod tests {
             }
             booleans(&path, below, found);
         }
-        for below in ["items", "additionalProperties"] {
-            booleans(path, &schema[below], found);
+        for below in ["items", "additionalProperties"].iter().filter_map(|below| schema.get(below)) {
+            booleans(path, below, found);
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The name of the `ConfigMap`, and of the label by which it is found in any namespace.
 const NAME: &str = "mainstay-operators";
-const LABEL: &str = "mainstay.dev/operators";
+pub(crate) const LABEL: &str = "mainstay.dev/operators";
 
 /// Leaves the address of a system's operator, or takes it back.
 pub(crate) async fn announce(cluster: &Cluster, system: &str, url: Option<&str>) -> Result<(), kube::Error> {
