@@ -13,7 +13,7 @@ use mainstay_local::cluster::{LocalCluster, PODS_MAX, Settings};
 use mainstay_local::controllers::{NAME, configure};
 use mainstay_local::node::process::LogEndpoint;
 use mainstay_local::node::rules::Rules;
-use mainstay_testkit::{RunningOperator, eventually_within};
+use mainstay_testkit::{RunningOperator, eventually, eventually_within};
 use serde_json::{Value, json};
 
 fn server() -> Client {
@@ -149,13 +149,13 @@ async fn a_deployment_larger_than_the_node_runs_what_there_is_room_for_and_says_
     .await;
     assert_eq!(told["reason"], "PodsHeldBack", "{told}");
     let pods: Api<Pod> = Api::default_namespaced(client);
-    let pending = pods.list(&ListParams::default().fields("status.phase=Pending").limit(1)).await.unwrap();
-    let conditions = pending.items[0].status.clone().unwrap().conditions.unwrap();
-    let scheduled = conditions.iter().find(|condition| condition.type_ == "PodScheduled").unwrap();
-    assert_eq!(
-        scheduled.message.as_deref().map(|why| why.contains("Too many pods")),
-        Some(true),
-        "{scheduled:?}"
-    );
+    // The scheduler may not have looked at each of them yet.
+    eventually("a pod without a node says why", async || {
+        let pending = pods.list(&ListParams::default().fields("status.phase=Pending")).await.unwrap();
+        let conditions = pending.items.into_iter().filter_map(|pod| pod.status?.conditions).flatten();
+        let mut reasons = conditions.filter(|one| one.type_ == "PodScheduled").filter_map(|one| one.message);
+        reasons.any(|why| why.contains("Too many pods")).then_some(())
+    })
+    .await;
     cluster.stop().await;
 }

@@ -166,21 +166,28 @@ async fn ask(rpc: &dyn Rpc, asked: &Asked, known: Option<Answer>) -> Result<Answ
     let (peer_id, addresses) = if let Some(known) = known {
         (known.peer_id, known.addresses)
     } else {
-        let identity = within(timeout, rpc.identity(&asked.endpoint)).await?;
+        let identity = answer(timeout, || rpc.identity(&asked.endpoint)).await?;
         let addresses = published(&identity, &asked.announced);
         (identity.peer_id, addresses)
     };
     if addresses.is_empty() {
         return Err(Unready::NoAddress);
     }
-    let connections = within(timeout, rpc.connections(&asked.endpoint)).await?;
+    let connections = answer(timeout, || rpc.connections(&asked.endpoint)).await?;
     Ok(Answer { asked: asked.clone(), peer_id, addresses, connections })
 }
 
-async fn within<T>(
-    timeout: Duration,
-    answer: impl Future<Output = Result<T, RpcError>>,
-) -> Result<T, Unready> {
-    let answer = tokio::time::timeout(timeout, answer).await;
-    answer.unwrap_or(Err(RpcError::Timeout(timeout))).map_err(Unready::Rpc)
+/// Asks within the timeout, and once more if the answer was lost or refused: one lost answer does not take a peer off the list.
+async fn answer<T, F>(timeout: Duration, ask: impl Fn() -> F) -> Result<T, Unready>
+where
+    F: Future<Output = Result<T, RpcError>>,
+{
+    let within = async || {
+        let answer = tokio::time::timeout(timeout, ask()).await;
+        answer.unwrap_or(Err(RpcError::Timeout(timeout)))
+    };
+    let first = within().await;
+    let is_lost = matches!(first, Err(RpcError::Unreachable(_) | RpcError::Refused { .. }));
+    let last = if is_lost { within().await } else { first };
+    last.map_err(Unready::Rpc)
 }

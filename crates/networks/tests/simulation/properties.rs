@@ -81,20 +81,26 @@ fn one_job(state: &State) -> Result<(), String> {
 }
 
 fn kept_out_for_a_time(state: &State) -> Result<(), String> {
-    let has_end = |kept: &Value| kept.as_object().is_some_and(|kept| kept.values().all(Value::is_i64));
-    let kept = state.external().iter().filter(|(name, kept)| name.ends_with("keeps out") && !has_end(kept));
-    let kept: Vec<String> = kept.map(|(name, kept)| format!("{name} {kept}")).collect();
-    if kept.is_empty() { Ok(()) } else { Err(kept.join(", ")) }
+    none_kept_out(state, |kept| !ends(kept))
 }
 
-/// Once there is a verdict, or no simulation, everybody lets everybody in.
+/// Once there is a verdict, everybody lets everybody in. What a simulation leaves behind that was deleted ends by itself.
 fn judged_is_mended(state: &State) -> Result<(), String> {
-    let mut simulations = state.of(&simulations());
-    if simulations.any(|simulation| simulation["status"]["phase"] != "Finished") {
+    let simulations: Vec<&Value> = state.of(&simulations()).collect();
+    if simulations.iter().any(|simulation| simulation["status"]["phase"] != "Finished") {
         return Ok(());
     }
-    let kept =
-        state.external().iter().filter(|(name, kept)| name.ends_with("keeps out") && **kept != json!({}));
+    let may_last = |kept: &Value| simulations.is_empty() && ends(kept);
+    none_kept_out(state, |kept| *kept != json!({}) && !may_last(kept))
+}
+
+/// Whether a peer lets all whom it keeps out in again by itself.
+fn ends(kept: &Value) -> bool {
+    kept.as_object().is_some_and(|kept| kept.values().all(Value::is_i64))
+}
+
+fn none_kept_out(state: &State, is_wrong: impl Fn(&Value) -> bool) -> Result<(), String> {
+    let kept = state.external().iter().filter(|(name, kept)| name.ends_with("keeps out") && is_wrong(kept));
     let kept: Vec<String> = kept.map(|(name, kept)| format!("{name} {kept}")).collect();
     if kept.is_empty() { Ok(()) } else { Err(kept.join(", ")) }
 }

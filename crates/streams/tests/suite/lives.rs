@@ -154,7 +154,9 @@ async fn a_schedule_becomes_a_cron_job(world: &World) {
     // The budget is used up.
     start_slot(world, &cron_job, "high-2").await;
     let stream = tides.until_run("high", 1, "CrashLoopDetected").await;
-    assert_eq!(stream["status"]["history"][1]["job"], "high-1", "{stream:#}");
+    // The end of the CronJob itself may be in the history by now, too.
+    let history = stream["status"]["history"].as_array().unwrap();
+    assert!(history.iter().any(|past| past["job"] == "high-1"), "{stream:#}");
     world.until_gone(&Kind::of::<CronJob>(), &name).await;
 
     tides.patch("high", json!({"schedule": null, "jobTemplateRef": {"name": "tides"}})).await;
