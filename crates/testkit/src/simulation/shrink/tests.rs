@@ -92,10 +92,10 @@ fn a_shortened_script_that_the_server_refuses_is_another_failure() {
         Some((Run::default(), vec![refused(why)]))
     };
     let found_first = (Run::default(), vec![refused("422")]);
-    let (short, (_, why), _) = shrink(course(0, "", 3), found_first, fails);
+    let (short, (_, why), _) = shrink(course(0, "nothing", 3), found_first, fails);
     assert_eq!((waits(&short), why), (vec![1], vec![refused("422")]));
     // Nor may a refusal come along with what was found.
-    let (short, ..) = shrink(course(0, "", 3), found(""), |course| {
+    let (short, ..) = shrink(course(0, "nothing", 3), found(""), |course| {
         let more = (!waits(course).contains(&1)).then(|| refused("404"));
         Some((Run::default(), property("").into_iter().chain(more).collect()))
     });
