@@ -203,6 +203,15 @@ async fn what_has_converged_is_let_be(world: &World) {
         let counts = json!({"total": total, "byPhase": by_phase});
         world.until(&classes(), class, "its counts", |class| class["status"]["streams"] == counts).await;
     }
+    // A stream that was rolled is watched until it has been ready for a while.
+    for kind in ["Tap", "Well", "Brook", "Tide"] {
+        let kind = world.uninstalled(kind).kind;
+        eventually(&format!("{} to hold no seat of a roll-out", kind.kind()), async || {
+            let streams = world.list(&kind).await;
+            streams.iter().all(|stream| stream["status"]["rollout"].is_null()).then_some(())
+        })
+        .await;
+    }
     let before = all().await;
     assert!(before.len() > 10, "{before:?}");
     tokio::time::sleep(std::time::Duration::from_secs(7)).await;
