@@ -5,7 +5,7 @@ use std::pin::pin;
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::PartialObjectMeta;
 #[expect(deprecated, reason = "what most projects still call")]
 use kube_runtime::metadata_watcher;
@@ -48,8 +48,14 @@ async fn next<K: kube::ResourceExt>(
     events.expect("a watch without errors")
 }
 
+/// Creates a map and waits until the server's watch cache has it: a watch that begins there need not know it before.
 async fn create(api: &Api<ConfigMap>, name: &str) {
     api.create(&PostParams::default(), &labelled(name, "x")).await.unwrap();
+    eventually("the watch cache to know the map", async || {
+        let cached = api.list_metadata(&ListParams::default().match_any()).await.unwrap();
+        cached.items.iter().any(|map| map.name_any() == name).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
