@@ -72,7 +72,7 @@ pub(crate) enum Task {
     /// Fills one server's memory.
     #[command(hide = true)]
     Memory,
-    /// Reads a table of so many pods.
+    /// Reads a table of this number of pods.
     #[command(hide = true)]
     Table { rows: usize },
     /// Starts many servers.

@@ -21,7 +21,7 @@ pub(crate) struct Peak {
     pub table_bytes: u64,
 }
 
-/// Makes so many pods in this process and reads them as a table, piece by piece, as a client does that prints them.
+/// Creates this number of pods in this process and reads them as a table, piece by piece, as a client that prints them does.
 pub(crate) async fn measure(rows: usize) -> Result<Peak> {
     let server = ApiServer::builder().build()?;
     let mut caller = Caller::InProcess(server.clone());

@@ -2,7 +2,7 @@
 //!
 //! Compiling and evaluating CEL takes up to a second. On a runtime with several threads it is done on
 //! blocking threads, as many at once as [`places`] says; others wait for their turn. When the caller gives
-//! up, because the client has left or the server shuts down, the work is told to stop.
+//! up, because the client has left or the server shuts down, the work is cancelled.
 //!
 //! On a runtime with one thread, which simulations use, work is done in place: their time stands still
 //! meanwhile, and a run must not depend on threads.

@@ -95,7 +95,7 @@ impl Url {
     }
 }
 
-/// The path with what must be escaped escaped. A path with unescaped characters is escaped anew, as Go does it.
+/// The escaped path. As in Go, a path that contains characters that need escaping is escaped again.
 fn escape_path(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@!'()*[]%".contains(&byte);
     if path.bytes().all(plain) {

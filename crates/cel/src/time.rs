@@ -40,7 +40,7 @@ impl Ord for Time {
 }
 
 impl Time {
-    /// So many seconds after 1970; none outside of the years 1 to 9999.
+    /// The time at a number of seconds since 1970; none outside of the years 1 to 9999.
     pub fn from_seconds(seconds: i64) -> Option<Self> {
         Self::new(i128::from(seconds) * NANOSECONDS, 0)
     }
@@ -60,7 +60,7 @@ impl Time {
         self.nanoseconds.rem_euclid(NANOSECONDS)
     }
 
-    /// The time that is so many nanoseconds later.
+    /// The time after a number of nanoseconds.
     pub(crate) fn plus(self, nanoseconds: i64) -> Option<Self> {
         Self::new(self.nanoseconds.checked_add(i128::from(nanoseconds))?, self.offset)
     }

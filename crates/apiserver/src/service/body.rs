@@ -212,7 +212,7 @@ mod tests {
         for (slow, bytes) in [(22, BODY_MAX), (100, BEGINNING), (10_000, 1), (100_000, 0)] {
             let budget = Budget::default();
             let mut reading: Vec<_> = (0..slow).map(|_| Box::pin(read(&budget, endless(bytes)))).collect();
-            // Otherwise tokio has a task wait that polls so many in a row.
+            // Otherwise tokio's budget makes a task that polls many frames in a row yield.
             let begun = tokio::task::unconstrained(async {
                 for body in &mut reading {
                     assert!(futures::poll!(body.as_mut()).is_pending());

@@ -6,7 +6,7 @@ use crate::field::{FieldError, Path};
 const RULE_COST_MAX: u64 = 10_000_000;
 /// The highest estimated cost of all rules of a schema together.
 const SCHEMA_COST_MAX: u64 = 100_000_000;
-/// Of the rules that cost most, so many are reported.
+/// How many of the most expensive rules an error names.
 const REPORTED_MAX: usize = 4;
 
 /// The costs of the rules of one schema.
